@@ -1,0 +1,1 @@
+"""Judging candidates: in process for the caller, never in process for the candidate."""

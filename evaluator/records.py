@@ -1,0 +1,99 @@
+"""The evaluation record: what one candidate did, in plain values that go to the log and back unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from tasks.outcomes import Reason, Stage, Status
+
+
+@dataclass(frozen=True)
+class CaseRow:
+    """One call of the candidate: `kind` is public, hidden or timed; `right` is None when values were not compared.
+
+    `launches` counts kernel launches; `bytes_moved` the bytes that they loaded and stored (CPU tier),
+    `bytes_min` the least that the task needs.
+    """
+
+    label: str
+    kind: str
+    right: bool | None
+    reason: Reason | None = None
+    launches: int = 0
+    bytes_moved: int | None = None
+    bytes_min: int | None = None
+    run_s: float | None = None
+
+
+@dataclass(frozen=True)
+class KernelBuild:
+    """One compiled specialisation of one kernel: resources as the compiler reports them."""
+
+    kernel: str
+    target: str
+    shared_bytes: int | None
+    registers: int | None
+    spill_bytes: int | None
+    num_warps: int
+    num_stages: int
+    compile_s: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The verdict on one source.
+
+    `compiled`: it loads and every launch that it makes compiles for the first target. `called`: it also returned
+    from every case. `numerically_right`: every compared value was right, even where the contract
+    refuses; None when nothing was compared. `traffic` is bytes moved over the minimum, geometric mean over
+    the stand-in cases (CPU tier; 1.0 is perfect). `speedup` over eager is None on the CPU tier. `targets`
+    maps each compile target to "ok" or the first line of its error. `assurance` lists the fences that were
+    up. Times are in seconds.
+    """
+
+    task: str
+    source_sha: str
+    status: Status
+    stage: Stage | None
+    reason: Reason | None
+    diagnosis: str
+    device: str = "cpu"
+    compiled: bool = False
+    called: bool = False
+    numerically_right: bool | None = None
+    traffic: float | None = None
+    speedup: float | None = None
+    cases: tuple[CaseRow, ...] = ()
+    builds: tuple[KernelBuild, ...] = ()
+    targets: Mapping[str, str] = field(default_factory=dict)
+    torch_ops: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    assurance: tuple[str, ...] = ()
+    compile_s: float = 0.0
+    run_s: float = 0.0
+    total_s: float = 0.0
+
+    @property
+    def correct(self) -> bool:
+        return self.status is Status.CORRECT
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; `from_json` is the inverse."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Evaluation:
+        """The record behind `to_json`. Unknown fields are ignored, so that older readers open newer logs."""
+        known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        known["status"] = Status(known["status"])
+        known["stage"] = Stage(known["stage"]) if known.get("stage") else None
+        known["reason"] = Reason(known["reason"]) if known.get("reason") else None
+        known["cases"] = tuple(
+            CaseRow(**{**row, "reason": Reason(row["reason"]) if row["reason"] else None}) for row in known["cases"]
+        )
+        known["builds"] = tuple(KernelBuild(**row) for row in known["builds"])
+        for name in ("warnings", "assurance"):
+            known[name] = tuple(known.get(name, ()))
+        return cls(**known)
