@@ -7,7 +7,7 @@ the unit roundoff of the accumulation times the sum of the magnitudes that were 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -100,19 +100,23 @@ class Elementwise:
     and never less than `baseline` times the error of the PyTorch reference at that element. The accumulation
     is float64 for float64 outputs, float32 for all others. `magnitude` gets the case's arguments by name and
     returns the float64 sum of the absolute values of the terms behind each element (|A| @ |B| for a
-    product), broadcastable to the first output; default: |exact|. `slack` grows with the reduction
+    product), broadcastable to the first output, or several of them by the judged value's name
+    ("param after the call"); default: |exact|. `slack` grows with the reduction
     length, typically `4 * sqrt(n)`. Integer and boolean outputs must be equal. NaN and infinity must stand
     exactly where the reference has them.
     """
 
     ulps: float = 4.0
     slack: Callable[..., float] | None = None
-    magnitude: Callable[..., torch.Tensor] | None = None
+    magnitude: Callable[..., torch.Tensor | Mapping[str, torch.Tensor]] | None = None
     baseline: float = 2.0
 
     def compare(self, task: Task, case: Case, got: Observed, truth: Truth) -> Mismatch | None:
         arguments = bound(task, case)
         slack = self.slack(**arguments) if self.slack else 0.0
+        sizes = self.magnitude(**arguments) if self.magnitude else {}
+        if isinstance(sizes, torch.Tensor):
+            sizes = {got.leaves()[0][0]: sizes}
         for (name, have), (_, native), (_, exact) in zip(
             got.leaves(), truth.native.leaves(), truth.exact.leaves(), strict=True
         ):
@@ -123,10 +127,8 @@ class Elementwise:
             if not (native.is_floating_point() or native.is_complex()):
                 found = _first_difference(name, have, native, have != native)
             else:
-                size = (
-                    exact.abs() if self.magnitude is None or name != got.leaves()[0][0] else self.magnitude(**arguments)
-                )
-                budget = self._budget(native, exact, slack, size)
+                size = sizes.get(name)
+                budget = self._budget(native, exact, slack, exact.abs() if size is None else size)
                 found = _compare_floats(name, have, native, exact, budget)
             if found:
                 return found

@@ -1,0 +1,98 @@
+"""One candidate, from source to raw answers: what a worker is asked, under which deadlines, and how it may be lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evaluator import wire
+from evaluator.limits import Limits
+from evaluator.pool import Child, Ending
+from tasks.task import Case
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One reply of the worker: a header of plain values, and the raw bytes of tensors."""
+
+    header: dict[str, Any]
+    frames: list[bytearray]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The worker was lost: `kind` is deadline, died or protocol; `compiling` names the kernel in the compiler."""
+
+    kind: str
+    during: str
+    detail: str
+    compiling: str | None = None
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """All that a worker answered, as it stood when its process group had been killed."""
+
+    load: Answer | None
+    calls: tuple[Answer, ...]
+    builds: Answer | None
+    loss: Loss | None
+    ending: Ending
+
+
+class _Lost(Exception):
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+
+
+def converse(child: Child, source: str, entries: Sequence[str], cases: Sequence[Case], limits: Limits) -> Transcript:
+    """Loads `source`, calls it on each case in turn, asks for the compiled kernels, and ends the child."""
+    load: Answer | None = None
+    builds: Answer | None = None
+    loss: Loss | None = None
+    calls: list[Answer] = []
+    try:
+        load = _ask(child, "load", {"source": source, "entries": list(entries)}, [], limits)
+        if load.header.get("entry") is True:
+            for case in cases:
+                frames: list[memoryview] = []
+                header = {"args": wire.pack(case.args, frames), "kwargs": wire.pack(dict(case.kwargs), frames)}
+                calls.append(_ask(child, "call", header, frames, limits))
+            builds = _ask(child, "builds", {}, [], limits)
+    except _Lost as lost:
+        loss = lost.loss
+        if loss.kind != "died":
+            child.kill()
+    return Transcript(load, tuple(calls), builds, loss, child.end())
+
+
+def _ask(child: Child, op: str, header: dict[str, Any], frames: list[memoryview], limits: Limits) -> Answer:
+    allowed_s = limits.load_s if op == "load" else limits.call_s
+    compiling: str | None = None
+    deadline = time.monotonic() + allowed_s
+    try:
+        child.sock.settimeout(allowed_s)
+        wire.send(child.sock, {"op": op, **header}, frames)
+        while True:
+            heard, body = wire.receive(child.sock, deadline=deadline, bytes_max=limits.answer_bytes_max)
+            if heard.get("event") != "compiling":
+                return Answer(heard, body)
+            now = time.monotonic()
+            kernel = heard.get("kernel")
+            # the call's own clock stands still while a kernel is being compiled
+            if isinstance(kernel, str) and compiling is None:
+                allowed_s, deadline = deadline - now, now + limits.compile_s
+            elif kernel is None and compiling is not None:
+                deadline = now + allowed_s
+            compiling = kernel[:200] if isinstance(kernel, str) else None
+    except wire.DeadlinePassed:
+        limit = limits.compile_s if compiling else limits.load_s if op == "load" else limits.call_s
+        raise _Lost(Loss("deadline", op, f"{limit:g} s", compiling)) from None
+    except TimeoutError:
+        raise _Lost(Loss("deadline", op, "it did not take its input", compiling)) from None
+    except (wire.Ended, OSError) as error:
+        raise _Lost(Loss("died", op, str(error), compiling)) from None
+    except wire.WireError as error:
+        raise _Lost(Loss("protocol", op, str(error), compiling)) from None

@@ -1,0 +1,161 @@
+"""`Evaluator.evaluate(task, source)`: in process for its caller, never for the candidate."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from evaluator.conversation import converse
+from evaluator.diagnosis import diagnose, diagnose_static
+from evaluator.limits import Limits
+from evaluator.pool import Pool, WarmDied
+from evaluator.records import Evaluation
+from evaluator.seeds import PUBLIC_SEED, hidden_seed, source_sha
+from evaluator.static import StaticFinding, inspect_source
+from evaluator.targets import targets_named
+from evaluator.verdict import Drawn, Verdict, judge
+from tasks.draw import Draw
+from tasks.errors import UserError
+from tasks.outcomes import Reason, Stage, Status
+from tasks.task import Task
+
+
+def usable_device(device: str) -> str:
+    """The device behind auto, cpu or cuda. Raises UserError for what this machine or this version can't do."""
+    if device not in ("auto", "cpu", "cuda"):
+        raise UserError(f"unknown device {device!r}; known: auto, cpu, cuda")
+    if device == "cuda":
+        raise UserError("the GPU tier is not built yet; --device cpu compiles for the GPU and interprets on the CPU")
+    if not sys.platform.startswith("linux"):
+        raise UserError("evaluating needs Linux, as Triton does; listing tasks, tables and replay work here")
+    return "cpu"
+
+
+class Evaluator:
+    """Judges candidates on the CPU tier: compiled for each of `targets`, then interpreted. Safe to share between threads.
+
+    `workers` candidates run at once (default: one a core), each in a child that is forked for it alone. `secret`
+    seeds the hidden cases (default: drawn anew). Raises UserError for an unknown device or target. Close it, or
+    use it as a context manager.
+    """
+
+    def __init__(
+        self,
+        device: str = "auto",
+        targets: Sequence[str] = ("sm90",),
+        workers: int | None = None,
+        secret: bytes | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.device = usable_device(device)
+        self.targets = targets_named(targets)
+        self.limits = limits or Limits()
+        self._secret = secret or secrets.token_bytes(32)
+        self._pool = Pool(workers or os.cpu_count() or 1, self.targets)
+
+    def __enter__(self) -> Evaluator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the warm processes."""
+        self._pool.close()
+
+    def describe(self) -> dict[str, Any]:
+        """Device, targets, fences and versions, as JSON values for a run's record."""
+        from importlib.metadata import version
+
+        return {
+            "device": self.device,
+            "targets": [target.name for target in self.targets],
+            "assurance": list(self._pool.fences()),
+            "torch": version("torch"),
+            "triton": version("triton"),
+        }
+
+    def evaluate(self, task: Task, source: str) -> Evaluation:
+        """The verdict on one source. A candidate's failure is a status; INFRA_ERROR is this machine's failure.
+
+        What a task's own file raises (a reference that fails on its own case) comes out: a bug, not an outcome.
+        """
+        start = time.perf_counter()
+        sha = source_sha(source)
+        finding = self._static(source)
+        if finding.reason is not None:
+            return _refused(task, sha, finding, source, time.perf_counter() - start)
+        drawn = cases_of(task, hidden_seed(self._secret, task.id, sha))
+        try:
+            fences = self._pool.fences()
+            with self._pool.child() as child:
+                transcript = converse(child, source, task.entries, [entry.case for entry in drawn], self.limits)
+        except WarmDied as error:
+            return _infra(task, sha, str(error), time.perf_counter() - start)
+        verdict = judge(task, drawn, transcript)
+        evaluation = _evaluation(task, sha, verdict, diagnose(task, verdict, source), fences)
+        warnings = (*finding.warnings, *evaluation.warnings)
+        return replace(evaluation, warnings=warnings, total_s=time.perf_counter() - start)
+
+    def _static(self, source: str) -> StaticFinding:
+        if not source.strip():
+            return StaticFinding(Reason.NO_CODE, "the reply holds no code", None)
+        if len(source.encode("utf-8", "surrogatepass")) > self.limits.source_bytes_max:
+            return StaticFinding(Reason.ESCAPE, f"the source is over {self.limits.source_bytes_max} bytes", None)
+        return inspect_source(source)
+
+
+def cases_of(task: Task, seed: int) -> list[Drawn]:
+    """All cases of an evaluation: the public ones, then hidden ones and stand-ins drawn from `seed`."""
+    draw = Draw(seed)
+    return [
+        *(Drawn("public", case) for case in task.public(Draw(PUBLIC_SEED))),
+        *(Drawn("hidden", case) for case in task.hidden(draw)),
+        *(Drawn("timed", case) for case in task.stand_ins(draw)),
+    ]
+
+
+def no_code(task: Task) -> Evaluation:
+    """The evaluation of a reply that holds no code."""
+    return _refused(task, source_sha(""), StaticFinding(Reason.NO_CODE, "the reply holds no code", None), "", 0.0)
+
+
+def _refused(task: Task, sha: str, finding: StaticFinding, source: str, total_s: float) -> Evaluation:
+    status = Status.COMPILE_ERROR if finding.reason is Reason.SYNTAX_ERROR else Status.REJECTED
+    text = diagnose_static(finding, source)
+    return Evaluation(
+        task.id, sha, status, Stage.STATIC, finding.reason, text, warnings=finding.warnings, total_s=total_s
+    )
+
+
+def _infra(task: Task, sha: str, message: str, total_s: float) -> Evaluation:
+    return Evaluation(task.id, sha, Status.INFRA_ERROR, None, Reason.INFRASTRUCTURE, message[-2000:], total_s=total_s)
+
+
+def _evaluation(task: Task, sha: str, verdict: Verdict, diagnosis: str, fences: tuple[str, ...]) -> Evaluation:
+    failure = verdict.failure
+    return Evaluation(
+        task=task.id,
+        source_sha=sha,
+        status=failure.status if failure else Status.CORRECT,
+        stage=failure.stage if failure else None,
+        reason=failure.reason if failure else None,
+        diagnosis=diagnosis,
+        compiled=verdict.compiled,
+        called=verdict.called,
+        numerically_right=verdict.numerically_right,
+        traffic=verdict.traffic,
+        cases=verdict.rows,
+        builds=verdict.builds,
+        targets=verdict.targets,
+        torch_ops=verdict.torch_ops,
+        warnings=verdict.warnings,
+        assurance=fences,
+        compile_s=verdict.compile_s,
+        run_s=verdict.run_s,
+    )

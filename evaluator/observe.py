@@ -1,0 +1,174 @@
+"""What a call left behind, rebuilt from the worker's bytes, and the first breach of the contract in it."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from evaluator import wire
+from evaluator.conversation import Answer
+from tasks.calls import Observed
+from tasks.outcomes import Reason
+from tasks.task import Case, Task
+
+
+@dataclass(frozen=True)
+class Odd:
+    """A returned value that is no tensor, number, list or tuple; `kind` is the name of its type."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A broken rule of the contract: how the output came about, not what its values are."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """One call's values, and the first breach of the contract in it."""
+
+    observed: Observed
+    breach: Breach | None
+
+
+def sighting(task: Task, case: Case, answer: Answer) -> Sighting:
+    """Raises wire.WireError when the worker's report is not what a worker sends."""
+    header, frames = answer.header, answer.frames
+    returned = _value(header.get("returned"), frames, 0)
+    leaves = _tensors(header.get("returned"), "result", 0)
+    names = _names(task, case)
+    reports = header.get("arguments")
+    if not isinstance(reports, list) or len(reports) != len(names):
+        raise wire.WireError("the arguments that came back are not those that were sent")
+    after = {name: _value(report, frames, 0) for name, report in zip(names, reports, strict=True)}
+    by_name = dict(zip(names, reports, strict=True))
+    before = dict(zip(names, [*case.args, *case.kwargs.values()], strict=True))
+    mutated = {name: after[name] for name in task.mutates if isinstance(after.get(name), torch.Tensor)}
+    observed = Observed(returned if task.returns else None, mutated)
+    breach = (
+        _input_breach(task, before, after)
+        or _launch_breach(task, header, observed)
+        or (_output_breach(task, before, leaves) if task.returns else None)
+        or _mutation_breach(task, before, after, by_name)
+    )
+    return Sighting(observed, breach)
+
+
+def _launch_breach(task: Task, header: Mapping[str, Any], observed: Observed) -> Breach | None:
+    refused = {name: n for name, n in _counts(header.get("torch_ops")).items() if name not in task.allow}
+    named = ", ".join(f"torch {name} x{n}" for name, n in sorted(refused.items()))
+    empty = all(not isinstance(v, torch.Tensor) or v.numel() == 0 for _, v in observed.leaves())
+    if not header.get("launches") and not empty:
+        also = f"; it computed with {named}" if refused else ""
+        return Breach(Reason.NO_LAUNCH, f"no kernel of this file was launched in the call{also}")
+    if refused:
+        return Breach(Reason.TORCH_COMPUTE, f"operations that must be done in Triton were done by torch: {named}")
+    return None
+
+
+def _input_breach(task: Task, before: Mapping[str, Any], after: Mapping[str, Any]) -> Breach | None:
+    for name, value in before.items():
+        if name in task.mutates or name == task.writes_to or not isinstance(value, torch.Tensor):
+            continue
+        if not isinstance(after[name], torch.Tensor) or not _same_bits(value, after[name]):
+            return Breach(Reason.INPUT_MUTATED, f"the call changed its input {name}, which must be left alone")
+    return None
+
+
+def _output_breach(task: Task, before: Mapping[str, Any], leaves: list[tuple[str, Mapping[str, Any]]]) -> Breach | None:
+    given = task.writes_to is not None and isinstance(before.get(task.writes_to), torch.Tensor)
+    for name, report in leaves:
+        shares = [str(other) for other in report.get("shares", [])]
+        argument = {str(i): key for i, key in enumerate(before)}
+        shared = [argument.get(other, other) for other in shares]
+        if given and leaves and task.writes_to not in shared:
+            return Breach(Reason.STRUCTURE, f"with {task.writes_to}= given, it must be written and returned")
+        foreign = [other for other in shared if other != task.writes_to and other not in task.mutates]
+        if foreign and math.prod(report["shape"]):
+            return Breach(Reason.ALIASES_INPUT, f"{name} shares its memory with the input {foreign[0]}")
+        sizes = zip(report["shape"], report["strides"], strict=True)
+        if any(n > 1 and step == 0 for n, step in sizes):
+            return Breach(Reason.STRUCTURE, f"{name} is an expanded view: its elements share memory")
+        if math.prod(report["shape"]) and not report.get("kernel_wrote"):
+            message = f"{name} was not last written by a kernel of this file: torch made it (a cast, copy or fill)"
+            return Breach(Reason.NOT_FROM_KERNEL, message)
+    return None
+
+
+def _mutation_breach(
+    task: Task, before: Mapping[str, Any], after: Mapping[str, Any], reports: Mapping[str, Mapping[str, Any]]
+) -> Breach | None:
+    for name in task.mutates:
+        value = before.get(name)
+        if not isinstance(value, torch.Tensor) or not isinstance(after.get(name), torch.Tensor):
+            continue
+        if not _same_bits(value, after[name]) and not reports[name].get("kernel_wrote"):
+            return Breach(Reason.NOT_FROM_KERNEL, f"{name} was changed by torch, not by a kernel of this file")
+    return None
+
+
+def _names(task: Task, case: Case) -> list[str]:
+    """The parameter name of each argument in the order in which the worker reports them."""
+    kinds = inspect.signature(task.reference).parameters
+    named = [name for name, p in kinds.items() if p.kind is not inspect.Parameter.VAR_POSITIONAL]
+    starred = len(named) < len(kinds)
+    positional = [f"argument {i}" if starred or i >= len(named) else named[i] for i in range(len(case.args))]
+    return [*positional, *case.kwargs]
+
+
+def _value(report: Any, frames: list[bytearray], depth: int) -> Any:
+    if not isinstance(report, dict) or depth > 16:
+        raise wire.WireError("malformed value")
+    if "tensor" in report:
+        return _tensor(report, frames)
+    if "plain" in report:
+        return wire.unpack(report["plain"], frames)
+    if "odd" in report:
+        return Odd(str(report["odd"])[:100])
+    for kind, make in (("list", list), ("tuple", tuple)):
+        if isinstance(report.get(kind), list):
+            return make(_value(item, frames, depth + 1) for item in report[kind])
+    raise wire.WireError("malformed value")
+
+
+def _tensor(report: dict[str, Any], frames: list[bytearray]) -> torch.Tensor:
+    try:
+        dtype, shape, frame = wire.DTYPES[report["dtype"]], report["shape"], frames[report["tensor"]]
+        if len(shape) != len(report["strides"]) or any(type(n) is not int or n < 0 for n in shape):
+            raise wire.WireError("malformed shape")
+        if math.prod(shape) * dtype.itemsize != len(frame):
+            raise wire.WireError("a tensor's bytes don't fit its shape")
+        return torch.frombuffer(frame, dtype=dtype).reshape(shape) if frame else torch.empty(shape, dtype=dtype)
+    except (KeyError, IndexError, TypeError) as error:
+        raise wire.WireError("malformed tensor") from error
+
+
+def _tensors(report: Any, name: str, depth: int) -> list[tuple[str, Mapping[str, Any]]]:
+    if not isinstance(report, dict) or depth > 16:
+        return []
+    if "tensor" in report:
+        return [(name, report)]
+    items = report.get("list") or report.get("tuple") or []
+    return [leaf for i, item in enumerate(items) for leaf in _tensors(item, f"{name}[{i}]", depth + 1)]
+
+
+def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    plain = [t.contiguous().flatten() for t in (one, other)]
+    return one.numel() == 0 or torch.equal(plain[0].view(torch.uint8), plain[1].view(torch.uint8))
+
+
+def _counts(report: Any) -> dict[str, int]:
+    if not isinstance(report, dict):
+        return {}
+    return {str(name)[:100]: n for name, n in report.items() if type(n) is int and n > 0}

@@ -1,0 +1,185 @@
+"""The judge's side of the warm processes: starting them, one candidate at a time in each, and seeing that it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import evaluator
+from evaluator.targets import Target
+
+ROOT = Path(evaluator.__file__).parent.parent
+START_S = 120.0
+END_S = 10.0
+ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CC", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from evaluator.worker.warm import main; main()"
+
+
+class WarmDied(Exception):
+    """A warm process ended or stopped answering: the machine's failure, never a candidate's."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a child ended: exit code (negative: the signal), and the tail of what it printed."""
+
+    exit_code: int
+    log: str
+
+
+class Child:
+    """A forked candidate: a socket to talk to it and a way to end it."""
+
+    def __init__(self, warm: WarmProcess, sock: socket.socket, pid: int) -> None:
+        self.warm = warm
+        self.sock = sock
+        self.pid = pid
+        self._ending: Ending | None = None
+
+    def end(self) -> Ending:
+        """Kills the whole process group, waits for its end, and says what came of it."""
+        if self._ending is None:
+            grace = time.monotonic() + 0.2
+            with suppress(OSError):
+                self.sock.shutdown(socket.SHUT_WR)  # a child that already crashed keeps its own exit code
+            said = self.warm.hear("ended", grace) or self._killed()
+            self._ending = Ending(int(said["status"]), str(said["log"]))
+            self.sock.close()
+        return self._ending
+
+    def kill(self) -> None:
+        for signal_group in (os.killpg, os.kill):
+            with suppress(ProcessLookupError, PermissionError):
+                signal_group(self.pid, signal.SIGKILL)
+
+    def _killed(self) -> dict[str, Any]:
+        self.kill()
+        said = self.warm.hear("ended", time.monotonic() + END_S)
+        if said is None:
+            raise WarmDied("a killed worker was not reaped")
+        return said
+
+
+class WarmProcess:
+    """One warm program. Not thread-safe: the pool hands it to one thread at a time."""
+
+    def __init__(self, targets: Sequence[Target]) -> None:
+        self.home = tempfile.mkdtemp(prefix="kernelmend-")
+        self._heard = b""
+        ours, theirs = socket.socketpair()
+        config = {
+            "targets": [[t.name, t.backend, t.arch, t.warp_size, t.shared_bytes_max] for t in targets],
+            "hide": [str(ROOT / "tasks"), str(ROOT / "experiments"), str(ROOT / "tests")],
+        }
+        environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+        environment |= {"HOME": self.home, "TMPDIR": self.home, "TRITON_CACHE_DIR": f"{self.home}/triton"}
+        command = [sys.executable, "-I", "-c", START, str(ROOT), str(theirs.fileno()), json.dumps(config)]
+        self.errors = Path(self.home) / "warm.log"
+        with theirs, self.errors.open("wb") as log:
+            self.process = subprocess.Popen(
+                command, cwd=self.home, env=environment, pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        self.control = ours
+        self.fences: tuple[str, ...] | None = None
+
+    def ready(self) -> tuple[str, ...]:
+        """Waits until it is warm; returns the fences that it could put up. Raises WarmDied."""
+        if self.fences is None:
+            said = self.hear("ready", time.monotonic() + START_S)
+            if said is None:
+                raise WarmDied(self.errors.read_text(errors="replace")[-2000:] or "it did not start")
+            self.fences = ("own process", "environment allow-list", *said["ready"])
+        return self.fences
+
+    def fork(self) -> Child:
+        """A new child. Raises WarmDied."""
+        self.ready()
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                socket.send_fds(self.control, [b"fork"], [theirs.fileno()])
+            said = self.hear("pid", time.monotonic() + END_S)
+        except OSError as error:
+            raise WarmDied(str(error)) from error
+        if said is None:
+            raise WarmDied("it did not fork")
+        return Child(self, ours, int(said["pid"]))
+
+    def hear(self, key: str, deadline: float) -> dict[str, Any] | None:
+        """The next control message, which must carry `key`; None when `deadline` passes. Raises WarmDied."""
+        while b"\n" not in self._heard:
+            ready, _, _ = select.select([self.control], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                return None
+            part = self.control.recv(2**20)
+            if not part:
+                raise WarmDied(self.errors.read_text(errors="replace")[-2000:] or "it ended")
+            self._heard += part
+        line, _, self._heard = self._heard.partition(b"\n")
+        said: dict[str, Any] = json.loads(line)
+        if key not in said:
+            raise WarmDied(f"expected {key}, heard {sorted(said)}")
+        return said
+
+    def close(self) -> None:
+        self.control.close()
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+class Pool:
+    """As many warm processes as candidates may run at once."""
+
+    def __init__(self, size: int, targets: Sequence[Target]) -> None:
+        self.targets = tuple(targets)
+        self._idle: queue.Queue[WarmProcess] = queue.Queue()
+        self._all = [WarmProcess(self.targets) for _ in range(size)]
+        for warm in self._all:
+            self._idle.put(warm)
+        self._closed = False
+
+    def fences(self) -> tuple[str, ...]:
+        """What stands between a candidate and this machine. Raises WarmDied."""
+        return self._all[0].ready()
+
+    @contextmanager
+    def child(self) -> Iterator[Child]:
+        """A child of an idle warm process; ended on the way out. A warm process that failed is replaced."""
+        warm = self._idle.get()
+        try:
+            child = warm.fork()
+            try:
+                yield child
+            finally:
+                child.end()
+        except WarmDied:
+            warm.close()
+            self._all.remove(warm)
+            warm = WarmProcess(self.targets)
+            self._all.append(warm)
+            raise
+        finally:
+            self._idle.put(warm)
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            for warm in self._all:
+                warm.close()

@@ -1,0 +1,260 @@
+"""From a transcript to a verdict: the first failing stage gives the status, a compile error of any launch before all."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evaluator import wire
+from evaluator.conversation import Answer, Loss, Transcript
+from evaluator.observe import Breach, sighting
+from evaluator.records import CaseRow, KernelBuild
+from tasks.judges import Mismatch, compare, truth_of
+from tasks.outcomes import Reason, Stage, Status
+from tasks.task import Case, Task
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A case with its kind: public, hidden or timed."""
+
+    kind: str
+    case: Case
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a candidate is not correct, with the evidence that its diagnosis is written from."""
+
+    status: Status
+    stage: Stage
+    reason: Reason
+    drawn: Drawn | None = None
+    error: Mapping[str, Any] = field(default_factory=dict)
+    mismatch: Mismatch | None = None
+    breach: Breach | None = None
+    loss: Loss | None = None
+    strays: Sequence[Mapping[str, Any]] = ()
+    log: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A transcript judged: the failure that decides (None: correct), and what was seen of every case."""
+
+    failure: Failure | None
+    rows: tuple[CaseRow, ...]
+    compiled: bool
+    called: bool
+    numerically_right: bool | None
+    traffic: float | None
+    builds: tuple[KernelBuild, ...]
+    targets: Mapping[str, str]
+    torch_ops: Mapping[str, int]
+    reads: Mapping[str, float]
+    warnings: tuple[str, ...]
+    compile_s: float
+    run_s: float
+
+
+ORDER = [Stage.LOAD, Stage.RUN, Stage.CONTRACT, Stage.COMPARE]
+COMPILE_REASONS = {"compilation": Reason.COMPILATION, "out_of_resources": Reason.OUT_OF_RESOURCES}
+
+
+def judge(task: Task, drawn: Sequence[Drawn], transcript: Transcript) -> Verdict:
+    """Judges what came back. The worker is gone; only bytes are left of it."""
+    failures: list[Failure] = []
+    rows: list[CaseRow] = []
+    load = _load_failure(transcript)
+    if load:
+        failures.append(load)
+    for entry, answer in zip(drawn, transcript.calls, strict=False):
+        row, failure = _case(task, entry, answer)
+        rows.append(row)
+        if failure:
+            failures.append(failure)
+    if transcript.loss and transcript.loss.during != "load" and load is None:
+        at = min(len(transcript.calls), len(drawn) - 1)
+        failures.append(_loss_failure(transcript, drawn[at]))
+    rows += [CaseRow(entry.case.label, entry.kind, None) for entry in drawn[len(rows) :]]
+    headers = [answer.header for answer in transcript.calls]
+    builds = transcript.builds.header if transcript.builds else {}
+    decisive = min(failures, key=_precedence) if failures else None
+    compile_failed = any(f.status is Status.COMPILE_ERROR for f in failures)
+    judged = [row.right for row in rows]
+    return Verdict(
+        failure=decisive,
+        rows=tuple(rows),
+        compiled=load is None and not compile_failed and not _lost_while_compiling(transcript) and bool(headers),
+        called=bool(rows) and all("error" not in h for h in headers) and len(headers) == len(drawn),
+        numerically_right=None if None in judged or not judged else all(judged),
+        traffic=_traffic(rows),
+        builds=_builds(builds),
+        targets=_strings(builds.get("targets")),
+        torch_ops=_summed(header.get("torch_ops") for header in headers),
+        reads=_reread(header for entry, header in zip(drawn, headers, strict=False) if entry.kind == "timed"),
+        warnings=_stray_warnings(headers),
+        compile_s=sum(_number(header.get("compile_s")) for header in headers),
+        run_s=sum(_number(header.get("run_s")) for header in headers),
+    )
+
+
+def _precedence(failure: Failure) -> tuple[bool, int, int]:
+    """Compile errors first, then by stage; within a stage public cases before the others, which may be told in full."""
+    hidden = failure.drawn is not None and failure.drawn.kind != "public"
+    return failure.status is not Status.COMPILE_ERROR, ORDER.index(failure.stage), int(hidden)
+
+
+def _load_failure(transcript: Transcript) -> Failure | None:
+    if transcript.load is None:
+        return _loss_failure(transcript, None)
+    error = transcript.load.header.get("error")
+    if isinstance(error, dict):
+        return Failure(Status.RUNTIME_ERROR, Stage.LOAD, Reason.LOAD_ERROR, error=error, log=transcript.ending.log)
+    if transcript.load.header.get("entry") is not True:
+        return Failure(Status.RUNTIME_ERROR, Stage.LOAD, Reason.NO_ENTRY, error=transcript.load.header)
+    return None
+
+
+def _loss_failure(transcript: Transcript, drawn: Drawn | None) -> Failure:
+    loss = transcript.loss or Loss("died", "load", "")
+    stage = Stage.LOAD if loss.during == "load" else Stage.RUN
+    status, reason = {
+        "deadline": (Status.TIMEOUT, Reason.DEADLINE),
+        "died": (Status.RUNTIME_ERROR, Reason.DIED),
+        "protocol": (Status.REJECTED, Reason.PROTOCOL),
+    }[loss.kind]
+    error = {"exit_code": transcript.ending.exit_code}
+    return Failure(status, stage, reason, drawn, error, loss=loss, log=transcript.ending.log)
+
+
+def _case(task: Task, drawn: Drawn, answer: Answer) -> tuple[CaseRow, Failure | None]:
+    header = answer.header
+    facts: dict[str, Any] = {
+        "label": drawn.case.label,
+        "kind": drawn.kind,
+        "launches": int(_number(header.get("launches"))),
+        "run_s": _number(header.get("run_s")),
+    }
+    error = header.get("error")
+    if isinstance(error, dict):
+        failure = _error_failure(drawn, error)
+        return CaseRow(right=None, reason=failure.reason, **facts), failure
+    try:
+        seen = sighting(task, drawn.case, answer)
+    except wire.WireError as malformed:
+        lost = Failure(
+            Status.REJECTED, Stage.RUN, Reason.PROTOCOL, drawn, loss=Loss("protocol", "call", str(malformed))
+        )
+        return CaseRow(right=None, reason=lost.reason, **facts), lost
+    mismatch = compare(task, drawn.case, seen.observed, truth_of(task, drawn.case))
+    if drawn.kind == "timed":
+        facts["bytes_moved"] = int(_number(header.get("bytes_moved")))
+        facts["bytes_min"] = task.cost(*drawn.case.args, **drawn.case.kwargs).bytes_min
+    failure_or_none = _judged(drawn, header, seen.breach, mismatch)
+    reason = failure_or_none.reason if failure_or_none else None
+    return CaseRow(right=mismatch is None, reason=reason, **facts), failure_or_none
+
+
+def _error_failure(drawn: Drawn, error: Mapping[str, Any]) -> Failure:
+    kind = error.get("kind")
+    if kind in COMPILE_REASONS:
+        return Failure(Status.COMPILE_ERROR, Stage.RUN, COMPILE_REASONS[kind], drawn, error)
+    if kind == "not_interpretable":
+        return Failure(Status.REJECTED, Stage.RUN, Reason.NOT_INTERPRETABLE, drawn, error)
+    return Failure(Status.RUNTIME_ERROR, Stage.RUN, Reason.EXCEPTION, drawn, error)
+
+
+def _judged(
+    drawn: Drawn, header: Mapping[str, Any], breach: Breach | None, mismatch: Mismatch | None
+) -> Failure | None:
+    strays = [stray for stray in header.get("strays") or [] if isinstance(stray, dict)]
+    if any(stray.get("store") for stray in strays):
+        return Failure(Status.RUNTIME_ERROR, Stage.RUN, Reason.OUT_OF_BOUNDS_WRITE, drawn, strays=strays)
+    if breach:
+        swallowed = header.get("swallowed") or []
+        if breach.reason in (Reason.NO_LAUNCH, Reason.TORCH_COMPUTE, Reason.NOT_FROM_KERNEL) and swallowed:
+            return _error_failure(drawn, swallowed[0])
+        status = Status.WRONG if breach.reason in (Reason.STRUCTURE, Reason.INPUT_MUTATED) else Status.REJECTED
+        return Failure(status, Stage.CONTRACT, breach.reason, drawn, breach=breach, mismatch=mismatch)
+    if mismatch:
+        formal = mismatch.reason in (Reason.STRUCTURE, Reason.SHAPE, Reason.DTYPE)
+        stage = Stage.CONTRACT if formal else Stage.COMPARE
+        return Failure(Status.WRONG, stage, mismatch.reason, drawn, mismatch=mismatch, strays=strays)
+    return None
+
+
+def _lost_while_compiling(transcript: Transcript) -> bool:
+    return transcript.loss is not None and transcript.loss.compiling is not None
+
+
+def _traffic(rows: Sequence[CaseRow]) -> float | None:
+    """Geometric mean of bytes moved over the minimum; None unless every stand-in was measured."""
+    timed = [row for row in rows if row.kind == "timed"]
+    ratios = [row.bytes_moved / row.bytes_min for row in timed if row.bytes_moved and row.bytes_min]
+    if not ratios or len(ratios) < len(timed):
+        return None
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def _builds(header: Mapping[str, Any]) -> tuple[KernelBuild, ...]:
+    rows = header.get("builds")
+    if not isinstance(rows, list):
+        return ()
+    return tuple(
+        KernelBuild(
+            kernel=str(row.get("kernel"))[:200],
+            target=str(row.get("target"))[:20],
+            shared_bytes=_count(row.get("shared_bytes")),
+            registers=_count(row.get("registers")),
+            spill_bytes=_count(row.get("spill_bytes")),
+            num_warps=_count(row.get("num_warps")) or 0,
+            num_stages=_count(row.get("num_stages")) or 0,
+            compile_s=_number(row.get("compile_s")),
+        )
+        for row in rows[:200]
+        if isinstance(row, dict)
+    )
+
+
+def _stray_warnings(headers: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    found = {
+        f"kernel {stray.get('kernel')} line {stray.get('line')}: loads outside {stray.get('nearest')}"
+        for header in headers
+        for stray in header.get("strays") or []
+        if isinstance(stray, dict) and not stray.get("store")
+    }
+    return tuple(sorted(found))[:5]
+
+
+def _reread(headers: Any) -> dict[str, float]:
+    """For each kernel argument, how often its buffer was read in the stand-in cases: 1.0 is once."""
+    sums: dict[str, list[int]] = {}
+    for header in headers:
+        for name, pair in (header.get("reads") or {}).items():
+            total = sums.setdefault(str(name)[:200], [0, 0])
+            total[0] += int(pair[0])
+            total[1] += int(pair[1])
+    return {name: read / size for name, (read, size) in sums.items() if size}
+
+
+def _summed(counts: Any) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for count in counts:
+        total.update({str(k)[:100]: v for k, v in (count or {}).items() if type(v) is int})
+    return dict(total)
+
+
+def _strings(value: Any) -> dict[str, str]:
+    return {str(k)[:20]: str(v)[:300] for k, v in value.items()} if isinstance(value, dict) else {}
+
+
+def _count(value: Any) -> int | None:
+    return value if type(value) is int else None
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else 0.0

@@ -1,0 +1,197 @@
+"""Every kernel launch of a candidate: compiled for the targets as a GPU would need it, then run on the CPU."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import triton
+from triton.compiler.errors import CompilationError
+from triton.runtime.errors import OutOfResources, PTXASError
+from triton.runtime.jit import JITFunction, TensorWrapper
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from evaluator.worker.driver import AbsentDriver
+from evaluator.worker.memory import Memory
+from evaluator.worker.simulator import Simulator
+
+AUTOTUNE_CONFIGS_MAX = 4
+GRID_MAX = (2**31 - 1, 65535, 65535)
+COMPILE_FAILURES = (CompilationError, OutOfResources, PTXASError)
+
+
+@dataclass
+class Launches:
+    """What the launches of one call did."""
+
+    kernels: list[str] = field(default_factory=list)
+    memories: list[Memory] = field(default_factory=list)
+    compile_s: float = 0.0
+    failures: list[BaseException] = field(default_factory=list)
+
+
+class Launcher:
+    """Takes the place of `JITFunction.run` and `JITFunction.__call__` in the worker."""
+
+    def __init__(self, driver: AbsentDriver, target_names: list[str]) -> None:
+        self.driver = driver
+        self.target_names = target_names
+        self.simulator = Simulator()
+        self.filename = ""
+        self.calls = Launches()
+        self.builds: dict[int, dict[str, Any]] = {}
+        self.targets_seen = dict.fromkeys(target_names, "ok")
+        self.on_compile: Callable[[str | None], None] = lambda kernel: None
+        self.on_written: Callable[[set[int]], None] = lambda storages: None
+        self.paused: Callable[[], Any] = nullcontext
+        self._tuned: dict[Any, int] = {}
+        self._run = JITFunction.run
+
+    def install(self) -> None:
+        """Routes every launch and every device-function call of this process through here."""
+        launcher = self
+
+        def run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+            with launcher.paused():
+                return launcher.launch(function, args, kwargs, grid, warmup)
+
+        def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+            if not launcher.simulator.running:
+                raise RuntimeError("Cannot call @triton.jit'd outside of the scope of a kernel")
+            return launcher.simulator.rewritten(function.fn)(*args, **kwargs)
+
+        JITFunction.run = run
+        JITFunction.__call__ = call
+        triton.runtime.driver.set_active(self.driver)
+        triton.testing.do_bench = self.driver.benchmark
+        triton.testing.do_bench_cudagraph = self.driver.benchmark
+
+    @contextmanager
+    def recording(self) -> Iterator[Launches]:
+        """Collects the launches made inside."""
+        self.calls = Launches()
+        yield self.calls
+
+    def launch(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any, warmup: bool) -> Any:
+        kernel = self._compiled(function, args, kwargs)
+        if warmup or self.driver.benchmarking:
+            return kernel
+        arguments = _bound(function, args, kwargs)
+        sizes = _grid(grid, arguments)
+        memory = Memory.of(function.__name__, self.filename, _tensors(arguments))
+        if function.fn.__code__.co_filename == self.filename:
+            self.calls.kernels.append(function.__name__)
+        self.calls.memories.append(memory)
+        if all(n > 0 for n in sizes):
+            constexprs = {p.name for p in function.params if p.is_constexpr}
+            try:
+                self.simulator.run(function.fn, arguments, constexprs, sizes, memory)
+            finally:
+                self.on_written(memory.written)
+        return kernel
+
+    def _compiled(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        start = time.perf_counter()
+        self.on_compile(function.__name__)
+        try:
+            if self.driver.benchmarking:
+                self._limit_tuning(function)
+            kernel = self._run(function, *args, grid=None, warmup=True, **kwargs)
+            self._check(kernel, 0)
+            if id(kernel) not in self.builds:
+                self.builds[id(kernel)] = self._described(function, kernel, time.perf_counter() - start)
+                self._compile_others(function, args, kwargs)
+        except COMPILE_FAILURES as error:
+            self.calls.failures.append(error)
+            raise
+        finally:
+            self.on_compile(None)
+            self.calls.compile_s += time.perf_counter() - start
+        return kernel
+
+    def _limit_tuning(self, function: Any) -> None:
+        # configurations tie, so the first few that compile decide; the rest would only cost time
+        seen = self._tuned.setdefault(function, 0)
+        if seen >= AUTOTUNE_CONFIGS_MAX:
+            raise OutOfResources(seen + 1, AUTOTUNE_CONFIGS_MAX, "autotune configurations on the CPU tier")
+        self._tuned[function] += 1
+
+    def _compile_others(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        for index, name in enumerate(self.target_names[1:], start=1):
+            with self.driver.pointed_at(index):
+                try:
+                    self._check(self._run(function, *args, grid=None, warmup=True, **kwargs), index)
+                except (*COMPILE_FAILURES, RuntimeError, KeyError, ValueError) as error:
+                    text = f"{type(error).__name__}: {error}".strip()
+                    self.targets_seen[name] = f"{function.__name__}: {text.splitlines()[-1]}"[:300]
+
+    def _check(self, kernel: Any, index: int) -> None:
+        limit = self.driver.shared_bytes_max[index]
+        if kernel.metadata.shared > limit:
+            raise OutOfResources(kernel.metadata.shared, limit, "shared memory")
+
+    def _described(self, function: Any, kernel: Any, compile_s: float) -> dict[str, Any]:
+        return {
+            "kernel": function.__name__,
+            "target": self.target_names[0],
+            "shared_bytes": int(kernel.metadata.shared),
+            "num_warps": int(kernel.metadata.num_warps),
+            "num_stages": int(getattr(kernel.metadata, "num_stages", 0)),
+            "compile_s": compile_s,
+            "cubin": kernel.asm.get("cubin"),
+        }
+
+
+def resources(cubin: bytes | None, tool: Path | None) -> tuple[int | None, int | None]:
+    """Registers a thread and bytes of stack (spills) of a cubin, as `cuobjdump` reports them; None when unknown."""
+    if tool is None or cubin is None:
+        return None, None
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        command = [str(tool), "--dump-resource-usage", file.name]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    found = re.search(r"REG:(\d+) STACK:(\d+)", done.stdout)
+    return (int(found[1]), int(found[2])) if found else (None, None)
+
+
+def resource_tool() -> Path | None:
+    """The `cuobjdump` that comes with Triton, where it does."""
+    tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
+    return tool if tool.exists() else None
+
+
+def _bound(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    names = {param.name for param in function.params}
+    bound = function.signature.bind(*args, **{k: v for k, v in kwargs.items() if k in names})
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+def _grid(grid: Any, arguments: dict[str, Any]) -> tuple[int, int, int]:
+    sizes = grid(arguments) if callable(grid) else grid
+    padded = [*(sizes[i] for i in range(len(sizes))), 1, 1][:3]
+    x, y, z = (int(n) for n in padded)
+    for axis, n, limit in zip("xyz", (x, y, z), GRID_MAX, strict=True):
+        if n > limit:
+            raise RuntimeError(f"Triton Error [CUDA]: invalid argument: grid {axis} is {n}, the limit is {limit}")
+    return x, y, z
+
+
+def _tensors(arguments: dict[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
+    for name, value in arguments.items():
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, TensorWrapper):
+                item = item.base
+            if isinstance(item, TensorDescriptor):
+                item = item.base
+            if isinstance(item, torch.Tensor):
+                yield name, item

@@ -1,0 +1,96 @@
+"""Lets a candidate that was written for a GPU run without one: what it asks of `torch.cuda` gets a GPU's answer.
+
+Only in a worker's child. `x.is_cuda` is true, `x.device` is cuda:0, synchronising does nothing. Sending data there is
+the function mode's part (see `guard`).
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from evaluator.worker.driver import MULTIPROCESSORS, AbsentDriver
+
+
+class _Stream:
+    cuda_stream = 0
+    device_index = 0
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+
+    def __enter__(self) -> _Stream:
+        return self
+
+    def __exit__(self, *args: Any) -> None: ...
+
+    def synchronize(self) -> None: ...
+
+    def wait_stream(self, stream: Any) -> None: ...
+
+    def query(self) -> bool:
+        return True
+
+
+class _Device:
+    """Stands for `torch.cuda.device`, a context manager and a type."""
+
+    def __init__(self, device: Any) -> None: ...
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *args: Any) -> None: ...
+
+
+def pretend(driver: AbsentDriver) -> None:
+    """Patches this process; there is no way back."""
+    major, minor = driver.get_device_capability()
+    properties = SimpleNamespace(
+        name="simulated GPU",
+        major=major,
+        minor=minor,
+        multi_processor_count=MULTIPROCESSORS,
+        warp_size=driver.targets[0].warp_size,
+        total_memory=141 * 10**9,
+        max_threads_per_multi_processor=2048,
+        regs_per_multiprocessor=65536,
+        shared_memory_per_block=49152,
+        shared_memory_per_block_optin=driver.shared_bytes_max[0],
+        shared_memory_per_multiprocessor=driver.shared_bytes_max[0] + 1024,
+        L2_cache_size=50 * 2**20,
+        gcnArchName="gfx942",
+    )
+    answers: dict[str, Any] = {
+        "is_available": lambda: True,
+        "is_initialized": lambda: True,
+        "init": lambda: None,
+        "device_count": lambda: 1,
+        "current_device": lambda: 0,
+        "set_device": lambda device: None,
+        "synchronize": lambda device=None: None,
+        "empty_cache": lambda: None,
+        "get_device_properties": lambda device=None: properties,
+        "get_device_capability": lambda device=None: (major, minor),
+        "get_device_name": lambda device=None: properties.name,
+        "current_stream": lambda device=None: _Stream(),
+        "default_stream": lambda device=None: _Stream(),
+        "is_bf16_supported": lambda *args, **kwargs: True,
+        "Stream": _Stream,
+        "stream": _no_stream,
+        "device": _Device,
+        "device_of": _Device,
+        "_device": _Device,
+    }
+    for name, answer in answers.items():
+        setattr(torch.cuda, name, answer)
+    cuda = torch.device("cuda", 0)
+    torch.Tensor.is_cuda = property(lambda tensor: True)  # type: ignore[assignment]
+    torch.Tensor.device = property(lambda tensor: cuda)  # type: ignore[assignment]
+    torch.Tensor.get_device = lambda tensor: 0  # type: ignore[method-assign, assignment]
+
+
+@contextmanager
+def _no_stream(stream: Any) -> Any:
+    yield

@@ -1,0 +1,222 @@
+"""One candidate in one forked child: load it, call it on what the judge sends, send back raw bytes."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+import traceback
+import types
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from triton.compiler.errors import CompilationError
+from triton.runtime.errors import OutOfResources, PTXASError
+
+from evaluator import wire
+from evaluator.worker.guard import DeviceRedirect, TorchRecord, unwatched, watched
+from evaluator.worker.launches import COMPILE_FAILURES, Launcher, Launches, resource_tool, resources
+from evaluator.worker.pretence import pretend
+from evaluator.worker.simulator import NotInterpretable
+
+TEXT_MAX = 20_000
+NESTING_MAX = 8
+
+
+class Session:
+    """The conversation with the judge about one candidate."""
+
+    def __init__(self, sock: socket.socket, launcher: Launcher) -> None:
+        self.sock = sock
+        self.launcher = launcher
+        self.entry: Any = None
+        self.filename = ""
+        launcher.on_compile = lambda kernel: wire.send(sock, {"event": "compiling", "kernel": kernel})
+        launcher.paused = unwatched
+
+    def serve(self) -> None:
+        """Answers `load`, `call` and `builds` until the judge hangs up."""
+        pretend(self.launcher.driver)
+        answers = {"load": self.load, "call": self.call, "builds": self.builds}
+        while True:
+            try:
+                header, frames = wire.receive(self.sock)
+            except wire.Ended:
+                return
+            answers[header["op"]](header, frames)
+
+    def load(self, header: dict[str, Any], frames: list[bytearray]) -> None:
+        """Runs the candidate's module and finds its entry."""
+        path = Path.cwd() / "candidate.py"
+        path.write_text(header["source"], encoding="utf-8")
+        self.filename = self.launcher.filename = str(path)
+        module = types.ModuleType("candidate")
+        module.__file__ = str(path)
+        sys.modules["candidate"] = module
+        try:
+            code = compile(header["source"], str(path), "exec")
+            with DeviceRedirect():
+                exec(code, module.__dict__)
+        except BaseException as error:  # the border of the worker: SystemExit at import is an outcome too
+            self._reply({"error": self._described(error)})
+            return
+        found = [getattr(module, name) for name in header["entries"] if callable(getattr(module, name, None))]
+        self.entry = found[0] if found else None
+        defined = [name for name, value in vars(module).items() if isinstance(value, types.FunctionType)]
+        self._reply({"entry": bool(found), "defined": defined[:20]})
+
+    def call(self, header: dict[str, Any], frames: list[bytearray]) -> None:
+        """One call on new tensors; what it returned, what became of its arguments, and what was seen meanwhile."""
+        args = wire.unpack(header["args"], frames)
+        kwargs = wire.unpack(header["kwargs"], frames)
+        named = {**dict(enumerate(args)), **kwargs}
+        start = time.perf_counter()
+        error: BaseException | None = None
+        returned: Any = None
+        with self.launcher.recording() as launches, watched() as record:
+            self.launcher.on_written = record.kernel_wrote.update
+            try:
+                returned = self.entry(*args, **kwargs)
+            except BaseException as raised:  # the border of the worker: any way out of a call is an outcome
+                error = raised
+        total_s = time.perf_counter() - start
+        report = {
+            **_launch_report(launches),
+            "torch_ops": dict(record.computed),
+            "compile_s": launches.compile_s,
+            "run_s": max(0.0, total_s - launches.compile_s),
+            "swallowed": [self._described(e) for e in launches.failures if e is not error][:1],
+        }
+        if error is not None:
+            self._reply({**report, "error": self._described(error)})
+            return
+        out: list[memoryview] = []
+        report["returned"] = self._packed(returned, out, record, named, 0)
+        report["arguments"] = [self._packed(value, out, record, named, 0) for value in named.values()]
+        self._reply(report, out)
+
+    def builds(self, header: dict[str, Any], frames: list[bytearray]) -> None:
+        """Every compiled specialisation with its resources, and what the other targets said."""
+        tool = resource_tool()
+        rows = []
+        for build in self.launcher.builds.values():
+            registers, spill_bytes = resources(build.pop("cubin"), tool)
+            rows.append({**build, "registers": registers, "spill_bytes": spill_bytes})
+        self._reply({"builds": rows, "targets": self.launcher.targets_seen})
+
+    def _packed(self, value: Any, out: list[memoryview], record: TorchRecord, named: dict[Any, Any], depth: int) -> Any:
+        """A value as the judge reads it: tensors as contiguous bytes, anything odd by the name of its type."""
+        if type(value) in (torch.Tensor, torch.nn.Parameter):
+            return self._packed_tensor(value, out, record, named)
+        if isinstance(value, (list, tuple)) and depth < NESTING_MAX:
+            items = [self._packed(item, out, record, named, depth + 1) for item in value]
+            return {"list" if isinstance(value, list) else "tuple": items}
+        if value is None or type(value) in (bool, int, float, str):
+            return {"plain": wire.pack(value, [])}
+        return {"odd": type(value).__name__[:100]}
+
+    def _packed_tensor(
+        self, value: torch.Tensor, out: list[memoryview], record: TorchRecord, named: dict[Any, Any]
+    ) -> dict[str, Any]:
+        if value.layout is not torch.strided or value.is_meta:
+            return {"odd": f"{value.layout} tensor"}
+        pointer = value.untyped_storage().data_ptr()
+        shared = [
+            str(key)
+            for key, other in named.items()
+            if isinstance(other, torch.Tensor) and pointer and other.untyped_storage().data_ptr() == pointer
+        ]
+        plain = value.detach().resolve_conj().resolve_neg().contiguous()
+        start, size = (n * plain.element_size() for n in (plain.storage_offset(), plain.numel()))
+        out.append(memoryview(wire.storage_bytes(plain).numpy()[start : start + size]))
+        return {
+            "tensor": len(out) - 1,
+            "dtype": str(value.dtype).removeprefix("torch."),
+            "shape": list(value.shape),
+            "strides": list(value.stride()),
+            "shares": shared,
+            "kernel_wrote": pointer in record.kernel_wrote,
+        }
+
+    def _described(self, error: BaseException) -> dict[str, Any]:
+        """An exception in plain values: its type, message, and the last place in the candidate's own file."""
+        kind = (
+            "not_interpretable" if isinstance(error, NotInterpretable)
+            else "out_of_resources" if isinstance(error, OutOfResources)
+            else "compilation" if isinstance(error, COMPILE_FAILURES)
+            else "exception"
+        )  # fmt: skip
+        chain = [error]
+        while (cause := chain[-1].__cause__) and len(chain) < 8:
+            chain.append(cause)
+        # a mistake in a helper surfaces as one CompilationError per caller; the innermost names the place
+        told = [e for e in chain if isinstance(e, CompilationError)] or chain[:1]
+        launched = self._place(error) if not isinstance(error, CompilationError) else self._traced(error)
+        return {
+            "kind": kind,
+            "type": type(error).__name__,
+            "message": _message(told[-1]),
+            **(self._place(told[-1]) or launched),
+        }
+
+    def _place(self, error: BaseException) -> dict[str, Any]:
+        if isinstance(error, CompilationError) and error.src and hasattr(error.node, "lineno"):
+            lines = error.src.split("\n")
+            at = error.node.lineno - 1
+            text = lines[at] if 0 <= at < len(lines) else ""
+            return {"line": self._line_of(text), "column": int(error.node.col_offset), "text": text[:300]}
+        return self._traced(error)
+
+    def _traced(self, error: BaseException) -> dict[str, Any]:
+        spots = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == self.filename]
+        if not spots:
+            return {}
+        return {
+            "line": spots[-1].lineno,
+            "column": None,
+            "text": (spots[-1].line or "")[:300],
+            "function": spots[-1].name,
+        }
+
+    def _line_of(self, text: str) -> int | None:
+        lines = Path(self.filename).read_text(encoding="utf-8").split("\n")
+        found = [i + 1 for i, line in enumerate(lines) if line.strip() == text.strip()]
+        return found[0] if len(found) == 1 else None
+
+    def _reply(self, header: dict[str, Any], frames: list[memoryview] | None = None) -> None:
+        wire.send(self.sock, {"event": "reply", **header}, frames or [])
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, CompilationError):
+        text = error.error_message or ""
+    elif isinstance(error, PTXASError):
+        text = str(error)
+    elif isinstance(error, SystemExit):
+        text = f"the candidate called sys.exit({error.code!r})"
+    else:
+        text = str(error)
+    return text if len(text) <= TEXT_MAX else text[: TEXT_MAX // 2] + "\n...\n" + text[-TEXT_MAX // 2 :]
+
+
+def _launch_report(launches: Launches) -> dict[str, Any]:
+    return {
+        "kernels": launches.kernels[:1000],
+        "launches": len(launches.kernels),
+        "bytes_moved": sum(m.loaded_bytes + m.stored_bytes for m in launches.memories),
+        "reads": _reads(launches),
+        "strays": [asdict(stray) for m in launches.memories for stray in m.strays.values()][:20],
+    }
+
+
+def _reads(launches: Launches) -> dict[str, list[int]]:
+    """For each kernel argument: bytes loaded through it over all launches, and bytes of its buffer."""
+    reads: dict[str, list[int]] = {}
+    for memory in launches.memories:
+        sizes = dict(zip(memory.names, (memory.ends - memory.starts).tolist(), strict=True))
+        for name, count in memory.read_bytes.items():
+            entry = reads.setdefault(f"{memory.kernel}.{name}", [0, int(sizes[name])])
+            entry[0] += count
+    return dict(list(reads.items())[:50])

@@ -1,0 +1,39 @@
+"""What a fault is: one known kind of mistake, where it fits, and what it must lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tasks.faults.code import Code
+from tasks.outcomes import Reason, Status
+
+VALUES = frozenset({Reason.MISMATCH, Reason.NON_FINITE, Reason.PROPERTY, Reason.DISTRIBUTION})
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One kind of mistake.
+
+    `expects` holds the statuses that it must lead to: several only where the outcome depends on the kernel (a
+    missing mask reads a neighbour's value in one layout and leaves the buffer in another). `reasons` are the
+    reason codes that count as evidence of it. `mended` is False for kinds that the apprentice never mends, `slow`
+    is True for kinds whose mutants are right and move more bytes.
+    """
+
+    name: str
+    summary: str
+    expects: frozenset[Status]
+    reasons: frozenset[Reason]
+    transform: Callable[[Code], str | None]
+    mended: bool = True
+    slow: bool = False
+
+    def apply(self, source: str) -> str | None:
+        """`source` with this mistake in it; None where it doesn't fit. The same source gives the same mutant."""
+        try:
+            code = Code(source)
+        except SyntaxError:
+            return None
+        mutant = self.transform(code)
+        return None if mutant == source else mutant
