@@ -1,4 +1,4 @@
-"""What a model is told about its kernel: evidence first, short enough to act on, nothing that gives hidden cases away."""
+"""What a model is told about its kernel: evidence first, short enough to act on, hidden cases not given away."""
 
 from __future__ import annotations
 

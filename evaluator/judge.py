@@ -37,7 +37,7 @@ def usable_device(device: str) -> str:
 
 
 class Evaluator:
-    """Judges candidates on the CPU tier: compiled for each of `targets`, then interpreted. Safe to share between threads.
+    """Judges candidates on the CPU tier: compiled for each of `targets`, then interpreted. Threads may share it.
 
     `workers` candidates run at once (default: one a core), each in a child that is forked for it alone. `secret`
     seeds the hidden cases (default: drawn anew). Raises UserError for an unknown device or target. Close it, or

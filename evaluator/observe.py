@@ -26,10 +26,14 @@ class Odd:
 
 @dataclass(frozen=True)
 class Breach:
-    """A broken rule of the contract: how the output came about, not what its values are."""
+    """A broken rule of the contract: how the output came about, not what its values are.
+
+    `unwritten`: nobody wrote the output at all, which wrong values tell better.
+    """
 
     reason: Reason
     message: str
+    unwritten: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,10 @@ def _output_breach(task: Task, before: Mapping[str, Any], leaves: list[tuple[str
         sizes = zip(report["shape"], report["strides"], strict=True)
         if any(n > 1 and step == 0 for n, step in sizes):
             return Breach(Reason.STRUCTURE, f"{name} is an expanded view: its elements share memory")
-        if math.prod(report["shape"]) and not report.get("kernel_wrote"):
-            message = f"{name} was not last written by a kernel of this file: torch made it (a cast, copy or fill)"
+        if math.prod(report["shape"]) and report.get("writer") != "kernel":
+            if report.get("writer") is None:
+                return Breach(Reason.NOT_FROM_KERNEL, f"{name} was never written by a kernel", unwritten=True)
+            message = f"{name} was last written by torch (a cast, copy or fill), not by a kernel of this file"
             return Breach(Reason.NOT_FROM_KERNEL, message)
     return None
 
@@ -111,7 +117,7 @@ def _mutation_breach(
         value = before.get(name)
         if not isinstance(value, torch.Tensor) or not isinstance(after.get(name), torch.Tensor):
             continue
-        if not _same_bits(value, after[name]) and not reports[name].get("kernel_wrote"):
+        if not _same_bits(value, after[name]) and reports[name].get("writer") != "kernel":
             return Breach(Reason.NOT_FROM_KERNEL, f"{name} was changed by torch, not by a kernel of this file")
     return None
 

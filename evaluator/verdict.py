@@ -1,4 +1,4 @@
-"""From a transcript to a verdict: the first failing stage gives the status, a compile error of any launch before all."""
+"""From a transcript to a verdict: the first failing stage gives the status, compile errors of any launch first."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _judged(
     strays = [stray for stray in header.get("strays") or [] if isinstance(stray, dict)]
     if any(stray.get("store") for stray in strays):
         return Failure(Status.RUNTIME_ERROR, Stage.RUN, Reason.OUT_OF_BOUNDS_WRITE, drawn, strays=strays)
-    if breach:
+    if breach and not (breach.unwritten and mismatch):
         swallowed = header.get("swallowed") or []
         if breach.reason in (Reason.NO_LAUNCH, Reason.TORCH_COMPUTE, Reason.NOT_FROM_KERNEL) and swallowed:
             return _error_failure(drawn, swallowed[0])

@@ -81,7 +81,7 @@ def pack(value: Any, frames: list[memoryview]) -> Any:
         case float():
             return {"float": value.hex() if math.isfinite(value) else str(value)}
         case torch.Tensor():
-            frames.append(memoryview(storage_bytes(value).numpy()))  # type: ignore[arg-type]
+            frames.append(view_of(value))
             return {
                 "tensor": len(frames) - 1,
                 "dtype": str(value.dtype).removeprefix("torch."),
@@ -139,6 +139,11 @@ def unpack(tree: Any, frames: Sequence[bytearray]) -> Any:
 def storage_bytes(tensor: torch.Tensor) -> torch.Tensor:
     """The whole storage behind a CPU tensor as a uint8 tensor that shares it."""
     return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
+
+
+def view_of(tensor: torch.Tensor) -> memoryview:
+    """The bytes of the whole storage behind a CPU tensor, shared with it."""
+    return memoryview(storage_bytes(tensor).numpy())  # type: ignore[arg-type]
 
 
 def _tensor(tree: dict[str, Any], frame: bytearray) -> torch.Tensor:

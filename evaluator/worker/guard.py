@@ -39,11 +39,12 @@ LEAVES_TORCH = {"numpy", "tolist", "__dlpack__", "__array__"}
 
 
 class TorchRecord:
-    """The torch operations of one call, and for each storage whether torch or a kernel wrote it last."""
+    """The torch operations of one call, and which storages torch or a kernel wrote last (neither: nobody did)."""
 
     def __init__(self) -> None:
         self.computed: Counter[str] = Counter()
         self.kernel_wrote: set[int] = set()
+        self.torch_wrote: set[int] = set()
         self.kept: list[Any] = []
 
     def seen(self, name: str, result: Any, args: tuple[Any, ...], mutates: bool) -> None:
@@ -51,11 +52,22 @@ class TorchRecord:
             self.computed[name] += 1
         tensors = [item for item in _flat(result) if isinstance(item, torch.Tensor)]
         self.kept += tensors  # a storage that stays alive keeps its address to itself
-        if mutates and args and isinstance(args[0], torch.Tensor):
-            self.kernel_wrote.discard(args[0].untyped_storage().data_ptr())
         if name in POISONED:
             for tensor in tensors:
                 storage_bytes(tensor).fill_(POISON)
+        elif mutates or name not in VIEW:
+            written = [args[0]] if mutates and args and isinstance(args[0], torch.Tensor) else tensors
+            pointers = {tensor.untyped_storage().data_ptr() for tensor in written}
+            self.torch_wrote |= pointers
+            self.kernel_wrote -= pointers
+
+    def launched(self, pointers: set[int]) -> None:
+        """A kernel stored to the storages at these addresses."""
+        self.kernel_wrote |= pointers
+
+    def writer(self, pointer: int) -> str | None:
+        """Who wrote this storage last: kernel, torch, or None."""
+        return "kernel" if pointer in self.kernel_wrote else "torch" if pointer in self.torch_wrote else None
 
 
 class _Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -72,7 +84,7 @@ class _Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 class _Function(TorchFunctionMode):
     def __init__(self, record: TorchRecord) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.record = record
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -76,7 +76,7 @@ class Session:
         error: BaseException | None = None
         returned: Any = None
         with self.launcher.recording() as launches, watched() as record:
-            self.launcher.on_written = record.kernel_wrote.update
+            self.launcher.on_written = record.launched
             try:
                 returned = self.entry(*args, **kwargs)
             except BaseException as raised:  # the border of the worker: any way out of a call is an outcome
@@ -130,14 +130,14 @@ class Session:
         ]
         plain = value.detach().resolve_conj().resolve_neg().contiguous()
         start, size = (n * plain.element_size() for n in (plain.storage_offset(), plain.numel()))
-        out.append(memoryview(wire.storage_bytes(plain).numpy()[start : start + size]))
+        out.append(wire.view_of(plain)[start : start + size])
         return {
             "tensor": len(out) - 1,
             "dtype": str(value.dtype).removeprefix("torch."),
             "shape": list(value.shape),
             "strides": list(value.stride()),
             "shares": shared,
-            "kernel_wrote": pointer in record.kernel_wrote,
+            "writer": record.writer(pointer),
         }
 
     def _described(self, error: BaseException) -> dict[str, Any]:

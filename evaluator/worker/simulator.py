@@ -91,7 +91,7 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]
 
     def create_fp_to_fp(self, src, dst_type, rounding_mode):  # type: ignore[no-untyped-def]
         if dst_type.scalar.primitive_bitwidth >= 16 and src.dtype.scalar.primitive_bitwidth >= 16:
-            return self.cast_impl(src, dst_type)
+            return self.cast_impl(src, dst_type)  # type: ignore[no-untyped-call]
         return super().create_fp_to_fp(src, dst_type, rounding_mode)
 
     def create_erf(self, arg):  # type: ignore[no-untyped-def]

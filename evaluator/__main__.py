@@ -1,0 +1,90 @@
+"""`python -m evaluator check TASK FILE`: one source file in, one evaluation out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tasks.errors import UserError
+
+if TYPE_CHECKING:
+    from evaluator.records import Evaluation
+
+EXAMPLE = """\
+example:
+  python -m evaluator check Math/softmax my_softmax.py
+  python -m evaluator check path/to/my_task.py kernel.py --targets sm90,sm80 --json
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Exit code 0 only when the source is correct; 1 when it is not; 2 for a user's mistake."""
+    args = _parser().parse_args(argv)
+    try:
+        return check(args)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def check(args: argparse.Namespace) -> int:
+    """Evaluates the file and prints the verdict, as text or as one JSON object."""
+    from tasks.catalog import load, select
+
+    (name,) = select([args.task])[:1] or [args.task]
+    source = _read(Path(args.file))
+    task = load(name)
+    from evaluator.judge import Evaluator
+
+    secret = args.seed.encode() if args.seed else None
+    with Evaluator(args.device, args.targets.split(","), workers=1, secret=secret) as evaluator:
+        evaluation = evaluator.evaluate(task, source)
+    print(json.dumps(evaluation.to_json(), indent=2) if args.json else _text(evaluation))
+    return 0 if evaluation.correct else 1
+
+
+def _text(evaluation: Evaluation) -> str:
+    lines = [evaluation.diagnosis, ""]
+    for row in evaluation.cases:
+        verdict = {True: "right", False: "wrong", None: "not compared"}[row.right]
+        reason = f" ({row.reason})" if row.reason else ""
+        lines.append(f"  {row.kind:7} {row.label:24} {verdict}{reason}, launches: {row.launches}")
+    for name, outcome in evaluation.targets.items():
+        lines.append(f"  target {name}: {outcome}")
+    lines += [f"  warning: {warning}" for warning in evaluation.warnings]
+    lines.append(f"  assurance: {', '.join(evaluation.assurance) or 'none'}")
+    lines.append(
+        f"  compile {evaluation.compile_s:.2f} s, interpret {evaluation.run_s:.2f} s, in all {evaluation.total_s:.2f} s"
+    )
+    return "\n".join(lines)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"can't read {path}: {error}") from error
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m evaluator", epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    command = commands.add_parser(
+        "check", help="judge one source file", epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    command.add_argument("task", help="a task's id, or the path of a task file")
+    command.add_argument("file", help="the source of the kernel")
+    command.add_argument("--targets", default="sm90", help="GPUs to compile for; the first decides (default: sm90)")
+    command.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
+    command.add_argument("--seed", help="fixes the hidden cases, to repeat a verdict (default: drawn anew)")
+    command.add_argument("--json", action="store_true", help="print the whole evaluation as JSON")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+"""Every status and reason that a candidate can earn on the CPU tier, each from the smallest source that earns it."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from evaluator.judge import Evaluator, no_code
+from evaluator.limits import Limits
+from evaluator.records import Evaluation
+from tasks.errors import UserError
+from tests.sources import GOOD, changed, double_task
+
+LOAD, STORE = "tl.load(x_ptr + offs, mask=mask)", "tl.store(y_ptr + offs, 2 * x, mask=mask)"
+LAUNCH, RETURN = "double_kernel[(triton.cdiv(n, 64),)](x, y, n, BLOCK=64)", "return y"
+BROKEN = LAUNCH.replace("BLOCK=64", "BLOCK=48")
+
+OUTCOMES = {
+    "good": (GOOD, "correct", None),
+    "empty": ("  \n", "rejected", "no_code"),
+    "not python": ("Here is the kernel you asked for.", "compile_error", "syntax_error"),
+    "null byte": ("x = 1\0", "compile_error", "syntax_error"),
+    "escape": (changed((RETURN, "import os; os._exit(0)")), "rejected", "escape"),
+    "import fails": ("import no_such_module\n" + GOOD, "runtime_error", "load_error"),
+    "exit at import": ("raise SystemExit(0)\n" + GOOD, "runtime_error", "load_error"),
+    "no entry": (changed(("def double(", "def twice(")), "runtime_error", "no_entry"),
+    "missing function": (changed(("2 * x", "tl.tanh(x)")), "compile_error", "compilation"),
+    "block size": (changed(("BLOCK=64", "BLOCK=48")), "compile_error", "compilation"),
+    "exit in the call": (changed((RETURN, "raise SystemExit(0)")), "runtime_error", "exception"),
+    "int as grid": (changed(("[(triton.cdiv(n, 64),)]", "[triton.cdiv(n, 64)]")), "runtime_error", "exception"),
+    "grid too high": (changed(("[(triton.cdiv(n, 64),)]", "[(1, 70000)]")), "runtime_error", "exception"),
+    "store past the end": (changed((STORE, "tl.store(y_ptr + offs, 2 * x)")), "runtime_error", "out_of_bounds_write"),
+    "no launch": (changed((LAUNCH, "y = x + x")), "rejected", "no_launch"),
+    "torch computes": (changed((LAUNCH, LAUNCH + "\n    y = y * 1")), "rejected", "torch_compute"),
+    "numpy detour": (changed((RETURN, "y.numpy(); return y")), "rejected", "torch_compute"),
+    "copied at the end": (changed((RETURN, "return y.clone()")), "rejected", "not_from_kernel"),
+    "input returned": (changed((RETURN, "return x"), ("torch.empty_like(x)", "x")), "wrong", "input_mutated"),
+    "alias returned": (changed((RETURN, "return x")), "rejected", "aliases_input"),
+    "input zeroed": (changed((RETURN, "x.zero_(); return y")), "wrong", "input_mutated"),
+    "a list": (changed((RETURN, "return [y]")), "wrong", "structure"),
+    "a dictionary": (changed((RETURN, "return {'y': y}")), "wrong", "structure"),
+    "nothing": (changed((RETURN, "return None")), "wrong", "structure"),
+    "shape": (changed((RETURN, "return y[None]")), "wrong", "shape"),
+    "dtype": (changed(("torch.empty_like(x)", "torch.empty_like(x, dtype=torch.float64)")), "wrong", "dtype"),
+    "expanded": (changed((RETURN, "return y[:1].expand(n)")), "wrong", "structure"),
+    "values": (changed(("2 * x", "3 * x")), "wrong", "mismatch"),
+    "nothing stored": (changed((STORE, "pass")), "wrong", "non_finite"),
+    "half stored": (changed(("mask = offs < n", "mask = offs < n // 2")), "wrong", "non_finite"),
+    "reads past the end": (changed((LOAD, "tl.load(x_ptr + offs)")), "correct", None),
+    "reads and uses what is past the end": (changed((LOAD, "tl.load(x_ptr + offs + 1)")), "wrong", "non_finite"),
+    "a helper that fails to compile, swallowed": (
+        changed((LAUNCH, f"try:\n        {BROKEN}\n    except Exception:\n        y = x + x")),
+        "compile_error",
+        "compilation",
+    ),
+    "falls back to another launch": (
+        changed((LAUNCH, f"try:\n        {BROKEN}\n    except Exception:\n        {LAUNCH}")),
+        "correct",
+        None,
+    ),
+    "cuda everywhere": (
+        changed(
+            ("torch.empty_like(x)", "torch.empty(x.shape, device='cuda', dtype=x.dtype)"),
+            ("n = x.numel()", "assert x.is_cuda and y.device == x.device; torch.cuda.synchronize(); n = x.numel()"),
+        ),
+        "correct",
+        None,
+    ),
+    "inline assembly": (
+        changed(("2 * x", "tl.inline_asm_elementwise('add.f32 $0, $1, $1;', '=f,f', [x], tl.float32, True, 1)")),
+        "rejected",
+        "not_interpretable",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_outcome(evaluator: Evaluator, name: str) -> None:
+    source, status, reason = OUTCOMES[name]
+    evaluation = evaluator.evaluate(double_task(), source)
+    assert (str(evaluation.status), evaluation.reason) == (status, reason), evaluation.diagnosis
+    assert evaluation.diagnosis
+    assert Evaluation.from_json(evaluation.to_json()) == evaluation
+
+
+def test_a_correct_kernel_is_measured(evaluator: Evaluator) -> None:
+    evaluation = evaluator.evaluate(double_task(), GOOD)
+    assert evaluation.compiled
+    assert evaluation.called
+    assert evaluation.numerically_right is True
+    assert evaluation.traffic == pytest.approx(1.0)
+    assert evaluation.speedup is None
+    assert {row.kind for row in evaluation.cases} == {"public", "hidden", "timed"}
+    assert all(row.right and row.launches == 1 for row in evaluation.cases)
+    assert evaluation.targets == {"sm90": "ok"}
+    assert evaluation.builds[0].registers
+
+
+def test_values_are_compared_even_when_the_contract_refuses(evaluator: Evaluator) -> None:
+    refused = evaluator.evaluate(double_task(), changed((LAUNCH, "y = x + x")))
+    assert refused.numerically_right is True
+    assert refused.torch_ops == {"add": 4}
+
+
+def test_traffic_of_a_reload_is_counted(evaluator: Evaluator) -> None:
+    source = changed((STORE, "x = (x + tl.load(x_ptr + offs, mask=mask)) / 2\n    " + STORE))
+    evaluation = evaluator.evaluate(double_task(), source)
+    assert evaluation.correct
+    assert evaluation.traffic == pytest.approx(1.5)
+    assert "x_ptr is read 2.0 times" in evaluation.diagnosis
+
+
+def test_a_hang_costs_its_deadline_and_the_next_candidate_nothing() -> None:
+    with Evaluator(workers=1, limits=replace(Limits(), call_s=1.0)) as impatient:
+        hung = impatient.evaluate(double_task(), changed((RETURN, "while True: pass")))
+        assert (hung.status, hung.reason, hung.stage) == ("timeout", "deadline", "run")
+        assert impatient.evaluate(double_task(), GOOD).correct
+
+
+def test_every_target_is_compiled_and_the_first_decides() -> None:
+    huge = changed(("BLOCK=64", "BLOCK=64, num_stages=2"))
+    with Evaluator(workers=1, targets=("sm80", "sm90", "gfx942")) as several:
+        evaluation = several.evaluate(double_task(), huge)
+    assert evaluation.correct
+    assert evaluation.targets == {"sm80": "ok", "sm90": "ok", "gfx942": "ok"}
+
+
+def test_hidden_cases_follow_the_secret_and_the_source(evaluator: Evaluator) -> None:
+    from evaluator.seeds import hidden_seed
+
+    assert hidden_seed(b"one", "T", "sha") == hidden_seed(b"one", "T", "sha")
+    assert len({hidden_seed(s, t, h) for s in (b"one", b"two") for t in "TU" for h in ("a", "b")}) == 8
+
+
+def test_threads_share_an_evaluator(evaluator: Evaluator) -> None:
+    verdicts: dict[int, str] = {}
+
+    def judge(index: int) -> None:
+        source = GOOD if index % 2 else changed(("2 * x", "3 * x"))
+        verdicts[index] = str(evaluator.evaluate(double_task(), source).status)
+
+    threads = [threading.Thread(target=judge, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert verdicts == {0: "wrong", 1: "correct", 2: "wrong", 3: "correct"}
+
+
+def test_a_dead_warm_process_is_an_infra_error_and_is_replaced() -> None:
+    with Evaluator(workers=1) as fragile:
+        assert fragile.evaluate(double_task(), GOOD).correct
+        fragile._pool._all[0].process.kill()
+        fragile._pool._all[0].process.wait()
+        lost = fragile.evaluate(double_task(), GOOD)
+        assert (lost.status, lost.reason) == ("infra_error", "infrastructure")
+        assert fragile.evaluate(double_task(), GOOD).correct
+
+
+def test_a_worker_sees_neither_keys_nor_oracles(evaluator: Evaluator, monkeypatch: pytest.MonkeyPatch) -> None:
+    from evaluator.pool import ENVIRONMENT
+
+    assert not any("KEY" in name or "TOKEN" in name for name in ENVIRONMENT)
+    if "tasks hidden" not in evaluator.describe()["assurance"]:
+        pytest.skip("this machine permits no mount namespace: the evaluation says so in its assurance")
+    from tasks.catalog import oracle_path
+
+    pid = evaluator._pool._all[0].process.pid
+    seen = f"/proc/{pid}/root{oracle_path('Math/softmax')}"
+    with pytest.raises(FileNotFoundError):
+        open(seen).close()
+
+
+def test_users_mistakes() -> None:
+    with pytest.raises(UserError, match="did you mean 'sm90'"):
+        Evaluator(targets=("sm91",))
+    with pytest.raises(UserError, match="unknown device"):
+        Evaluator(device="tpu")
+    with pytest.raises(UserError, match="GPU tier"):
+        Evaluator(device="cuda")
+
+
+def test_a_reply_without_code() -> None:
+    evaluation = no_code(double_task())
+    assert (evaluation.status, evaluation.reason, evaluation.stage) == ("rejected", "no_code", "static")
