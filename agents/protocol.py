@@ -135,7 +135,8 @@ class Context(Protocol):
         """Judged candidates in the order of `submissions`, judged in parallel."""
 
     def render(self, template: str, **variables: Any) -> str:
-        """A prompt from `prompts/`, or from the user's own folder first. `task` is given; the rest is yours."""
+        """A prompt from `prompts/`, or from the user's own folder first. `task` and `cases` (a line for each public
+        case) are given; the rest is yours."""
 
     def note(self, **data: Any) -> None:
         """JSON values for the log, for whoever reads the run later."""

@@ -23,7 +23,7 @@ MISSPELT = {
     "where": "tl.select",
 }
 TOO_WIDE = 2**21  # a block holds at most 2**20 elements
-TOO_DEEP = 4096
+TOO_MANY = 40
 
 
 def misspell_function(code: Code) -> str | None:
@@ -74,9 +74,22 @@ def shrink_dot(code: Code) -> str | None:
     return code.edited(code.replace(value, "8") for value in _inner_sides(code))
 
 
-def deepen_dot(code: Code) -> str | None:
-    """The inner tile side of a `tl.dot` is far beyond what shared memory holds."""
-    return code.edited(code.replace(value, str(TOO_DEEP)) for value in _inner_sides(code))
+def prefetch_all(code: Code) -> str | None:
+    """The loop around a `tl.dot` keeps more tiles in flight than shared memory holds.
+
+    Single bytes can't be copied asynchronously, so tiles of int8 are not kept in flight and nothing would show. More
+    warps only make the long code that comes of it shorter.
+    """
+    if "int8" in code.text:
+        return None
+    for launch, _ in _blocks(code):
+        if any(calls(loop, "dot") for loop in ordered(launch.kernel, ast.For)):
+            given = [keyword for keyword in launch.call.keywords if keyword.arg in ("num_stages", "num_warps")]
+            kept = [keyword for keyword in launch.call.keywords if keyword not in given]
+            end = code.span(kept[-1])[1]
+            gone = [code.without_argument(launch.call, str(keyword.arg), -1) for keyword in given]
+            return code.edited([Edit(end, end, f", num_warps=32, num_stages={TOO_MANY}"), *filter(None, gone)])
+    return None
 
 
 def forget_definition(code: Code) -> str | None:
@@ -95,10 +108,10 @@ def forget_definition(code: Code) -> str | None:
 
 
 def forget_import(code: Code) -> str | None:
-    """`tl` is never imported."""
+    """`triton` is never imported: the decorator of the first kernel fails."""
     for node in code.tree.body:
-        if isinstance(node, ast.Import) and [name.asname for name in node.names] == ["tl"]:
-            return code.edited([code.without_line(node)])
+        if isinstance(node, ast.Import) and [(name.name, name.asname) for name in node.names] == [("triton", None)]:
+            return code.edited([code.without_line(node)]) if code.jits else None
     return None
 
 
@@ -159,15 +172,15 @@ def _kinds() -> Iterator[Fault]:
     yield Fault("small_dot_tile", "tl.dot on a tile with a side of 8", refused, compiler, shrink_dot)
     yield Fault(
         "shared_memory_over_limit",
-        "tiles that need more shared memory than a GPU has",
+        "tiles in flight that need more shared memory than a GPU has",
         refused,
         frozenset({Reason.OUT_OF_RESOURCES}),
-        deepen_dot,
+        prefetch_all,
     )
     yield Fault("undefined_name", "a kernel that uses a name it never defines", refused, compiler, forget_definition)
     yield Fault(
         "missing_import",
-        "triton.language used and not imported",
+        "triton used and not imported",
         frozenset({Status.RUNTIME_ERROR}),
         frozenset({Reason.LOAD_ERROR}),
         forget_import,

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from tasks.faults.code import Code, Edit
-from tasks.faults.fault import VALUES, Fault
+from tasks.faults.fault import ADDRESSES, VALUES, Fault
 from tasks.faults.syntax import names, ordered
 from tasks.outcomes import Reason, Status
 
@@ -81,7 +81,7 @@ FAULTS = (
         "wrong_dtype",
         "an output of another dtype than the task's",
         frozenset({Status.WRONG, Status.COMPILE_ERROR, Status.RUNTIME_ERROR}),
-        VALUES | {Reason.DTYPE, Reason.COMPILATION, Reason.EXCEPTION, Reason.OUT_OF_BOUNDS_WRITE},
+        VALUES | ADDRESSES | {Reason.DTYPE, Reason.COMPILATION},
         change_dtype,
     ),
     Fault(

@@ -9,6 +9,10 @@ from tasks.faults.code import Code
 from tasks.outcomes import Reason, Status
 
 VALUES = frozenset({Reason.MISMATCH, Reason.NON_FINITE, Reason.PROPERTY, Reason.DISTRIBUTION})
+# what a wrong address, or a wrong value that becomes an address or a size, can lead to besides wrong values
+ADDRESSES = frozenset({Reason.OUT_OF_BOUNDS_WRITE, Reason.EXCEPTION, Reason.DIED, Reason.SHAPE})
+# what an output that no program wrote looks like, besides wrong values
+UNWRITTEN = frozenset({Reason.NOT_FROM_KERNEL, Reason.NO_LAUNCH})
 
 
 @dataclass(frozen=True)

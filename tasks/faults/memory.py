@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from itertools import pairwise
 
 from tasks.faults.code import Code, Edit, Launch
-from tasks.faults.fault import VALUES, Fault
-from tasks.faults.syntax import argument, calls, names, ordered, parameters
-from tasks.outcomes import Reason, Status
+from tasks.faults.fault import ADDRESSES, UNWRITTEN, VALUES, Fault
+from tasks.faults.syntax import argument, calls, names, ordered, parameters, target_names
+from tasks.outcomes import Status
 
 REDUCTIONS = ("sum", "max", "min", "argmax", "argmin", "reduce", "dot", "cumsum", "associative_scan")
 
@@ -25,7 +26,8 @@ def unmask_loads(code: Code) -> str | None:
         loads = calls(jit, "load")
         masks = [mask for mask in (argument(load, "mask", 1) for load in loads) if mask]
         selected = set().union(*(names(call.args[0]) for call in calls(jit, "where") if call.args))
-        if calls(jit, *REDUCTIONS) and not any(names(mask) & selected for mask in masks):
+        exposed = [call for call in calls(jit, *REDUCTIONS) if call.args and not calls(call.args[0], "where")]
+        if exposed and not any(names(mask) & selected for mask in masks):
             for load in loads:
                 edits += [code.without_argument(load, "mask", 1), code.without_argument(load, "other", 2)]
     return code.edited(filter(None, edits))
@@ -65,11 +67,15 @@ def shift_index(code: Code) -> str | None:
 
 
 def loosen_bound(code: Code) -> str | None:
-    """The first mask `index < bound` becomes `index <= bound`."""
+    """The first `index < bound` of a store's mask becomes `index <= bound`."""
     for kernel in code.kernels:
+        masks = [mask for mask in (argument(store, "mask", 2) for store in calls(kernel, "store")) if mask]
+        defined = [
+            node.value for node in ordered(kernel, ast.Assign) if any(target_names(node) & names(m) for m in masks)
+        ]
         for node in ordered(kernel, ast.Compare):
-            in_mask = isinstance(code.parent(node), (ast.Assign, ast.BinOp, ast.keyword))
-            if in_mask and len(node.ops) == 1 and isinstance(node.ops[0], ast.Lt):
+            inside = any(node in ast.walk(value) for value in (*masks, *defined))
+            if inside and len(node.ops) == 1 and isinstance(node.ops[0], ast.Lt):
                 left, right = code.segment(node.left), code.segment(node.comparators[0])
                 return code.edited([code.replace(node, f"{left} <= {right}")])
     return None
@@ -85,48 +91,40 @@ def _passed(launch: Launch, name: str) -> str:
     return name if value is None else ast.unparse(value)
 
 
-FAULTS = (
-    Fault(
+def _kinds() -> Iterator[Fault]:
+    misplaced = frozenset({Status.WRONG, Status.RUNTIME_ERROR})
+    reasons = VALUES | ADDRESSES
+    yield Fault(
         "unmasked_store",
         "stores without their mask: lanes past the end write over what lies behind",
-        frozenset({Status.RUNTIME_ERROR, Status.WRONG}),
-        VALUES | {Reason.OUT_OF_BOUNDS_WRITE, Reason.DIED},
+        misplaced,
+        reasons,
         unmask_stores,
-    ),
-    Fault(
+    )
+    yield Fault(
         "unmasked_load",
         "loads without mask and padding value ahead of a reduction",
-        frozenset({Status.WRONG, Status.RUNTIME_ERROR}),
-        VALUES | {Reason.EXCEPTION, Reason.DIED},
+        misplaced,
+        reasons,
         unmask_loads,
-    ),
-    Fault(
-        "swapped_strides",
-        "two strides passed in the wrong order",
-        frozenset({Status.WRONG, Status.RUNTIME_ERROR}),
-        VALUES | {Reason.OUT_OF_BOUNDS_WRITE, Reason.DIED},
-        swap_strides,
-    ),
-    Fault(
-        "dropped_stride",
-        "an index used without its stride",
-        frozenset({Status.WRONG}),
-        VALUES,
-        drop_stride,
-    ),
-    Fault(
+    )
+    yield Fault("swapped_strides", "two strides passed in the wrong order", misplaced, reasons, swap_strides)
+    yield Fault("dropped_stride", "an index used without its stride", misplaced, reasons, drop_stride)
+    yield Fault(
         "shifted_index",
         "indices that start at 1: the first element is never touched",
-        frozenset({Status.WRONG, Status.RUNTIME_ERROR}),
-        VALUES | {Reason.OUT_OF_BOUNDS_WRITE, Reason.DIED},
+        misplaced | {Status.REJECTED},
+        reasons | UNWRITTEN,
         shift_index,
-    ),
-    Fault(
+    )
+    yield Fault(
         "loose_bound",
         "a mask that lets one element too many through (<= for <)",
-        frozenset({Status.RUNTIME_ERROR, Status.WRONG}),
-        VALUES | {Reason.OUT_OF_BOUNDS_WRITE, Reason.DIED},
+        misplaced,
+        reasons,
         loosen_bound,
         mended=False,
-    ),
-)
+    )
+
+
+FAULTS = tuple(_kinds())

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from tasks.faults.code import Code, Edit
-from tasks.faults.fault import VALUES, Fault
+from tasks.faults.fault import ADDRESSES, UNWRITTEN, VALUES, Fault
 from tasks.faults.syntax import Function, argument, calls, names, ordered, parameters, target_names
 from tasks.outcomes import Reason, Status
 
@@ -82,7 +82,8 @@ def halve_precision(code: Code) -> str | None:
         return None
     for jit in code.jits:
         for call in calls(jit, "dot"):
-            return code.edited([code.replace(call, f"{code.segment(call)}.to(tl.float16).to(tl.float32)")])
+            if "int" not in code.segment(call).partition("dtype")[2]:
+                return code.edited([code.replace(call, f"{code.segment(call)}.to(tl.float16).to(tl.float32)")])
         for call in calls(jit, "sum"):
             if _adds_floats(jit, call):
                 halved = code.replace(call.args[0], f"{code.grouped(call.args[0])}.to(tl.float16)")
@@ -171,23 +172,28 @@ def _is_infinite(code: Code, node: ast.expr) -> bool:
 
 def _kinds() -> Iterator[Fault]:
     wrong = frozenset({Status.WRONG})
-    built = frozenset({Status.WRONG, Status.COMPILE_ERROR})
-    built_reasons = VALUES | {Reason.COMPILATION}
+    misplaced = frozenset({Status.WRONG, Status.RUNTIME_ERROR})
     yield Fault("zero_padding", "padded lanes are 0 instead of -inf ahead of exp and sum", wrong, VALUES, pad_with_zero)
     yield Fault("zero_start", "a maximum or minimum that starts from 0", wrong, VALUES, start_at_zero)
     yield Fault("no_max_subtraction", "exp without subtracting the maximum: overflows", wrong, VALUES, forget_maximum)
-    yield Fault("wrong_axis", "a reduction along the other axis", built, built_reasons, turn_axis)
+    yield Fault(
+        "wrong_axis",
+        "a reduction along the other axis",
+        frozenset({Status.WRONG, Status.COMPILE_ERROR}),
+        VALUES | {Reason.COMPILATION},
+        turn_axis,
+    )
     yield Fault(
         "last_dimension",
         "the size of the last dimension where that of `dim` is meant",
-        frozenset({Status.WRONG, Status.RUNTIME_ERROR, Status.REJECTED}),
-        VALUES | {Reason.OUT_OF_BOUNDS_WRITE, Reason.EXCEPTION, Reason.DIED, Reason.SHAPE, Reason.NO_LAUNCH},
+        misplaced | {Status.REJECTED},
+        VALUES | ADDRESSES | UNWRITTEN,
         last_dimension,
     )
     yield Fault(
         "low_precision", "values rounded to half precision on the way", wrong, VALUES, halve_precision, mended=False
     )
-    yield Fault("wrong_sign", "a plus where a minus is meant", wrong, VALUES, turn_sign)
+    yield Fault("wrong_sign", "a plus where a minus is meant", misplaced, VALUES | ADDRESSES, turn_sign)
     yield Fault("dropped_factor", "a constant factor left out", wrong, VALUES, drop_factor)
     yield Fault("dropped_divisor", "a division left out", wrong, VALUES, drop_divisor)
 

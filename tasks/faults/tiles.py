@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from tasks.faults.code import Code, Launch
-from tasks.faults.fault import VALUES, Fault
+from tasks.faults.fault import ADDRESSES, UNWRITTEN, VALUES, Fault
 from tasks.faults.syntax import calls, constexprs, names, ordered
 from tasks.outcomes import Reason, Status
 
@@ -65,33 +65,31 @@ def _quotient(code: Code, call: ast.Call) -> str:
     return f"{code.grouped(call.args[0])} // {code.grouped(call.args[1])}"
 
 
-FAULTS = (
-    Fault(
+def _kinds() -> Iterator[Fault]:
+    missing = frozenset({Status.WRONG, Status.REJECTED, Status.RUNTIME_ERROR})
+    reasons = VALUES | UNWRITTEN | ADDRESSES
+    yield Fault(
         "floored_grid",
         "a grid rounded down: the last, partial tile has no program",
-        frozenset({Status.WRONG, Status.REJECTED}),
-        VALUES | {Reason.NO_LAUNCH, Reason.NOT_FROM_KERNEL},
+        missing,
+        reasons,
         floor_grid,
-    ),
-    Fault(
+    )
+    yield Fault(
         "cut_loop",
         "a loop over tiles that skips the last, partial tile",
-        frozenset({Status.WRONG}),
-        VALUES,
+        frozenset({Status.WRONG, Status.RUNTIME_ERROR}),
+        VALUES | ADDRESSES,
         cut_loop,
-    ),
-    Fault(
-        "short_grid",
-        "a grid that is one program short",
-        frozenset({Status.WRONG, Status.REJECTED}),
-        VALUES | {Reason.NO_LAUNCH, Reason.NOT_FROM_KERNEL},
-        shorten_grid,
-    ),
-    Fault(
+    )
+    yield Fault("short_grid", "a grid that is one program short", missing, reasons, shorten_grid)
+    yield Fault(
         "integer_grid",
         "a bare integer for a grid",
         frozenset({Status.RUNTIME_ERROR}),
         frozenset({Reason.EXCEPTION}),
         plain_grid,
-    ),
-)
+    )
+
+
+FAULTS = tuple(_kinds())

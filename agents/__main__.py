@@ -1,0 +1,72 @@
+"""`python -m agents`: what methods there are, and whether one of your own keeps the contract."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from tasks.errors import UserError
+
+EXAMPLES = """\
+examples:
+  python -m agents methods
+  python -m agents methods --check my_method.py:MyMethod
+  python -m agents methods --check my_package.methods:MyMethod
+
+To run tasks by a method: python -m agents.run --help
+"""
+DRY_TASK = "Math/softmax"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line. Returns the exit code: 0, 1 for a method that breaks the contract, 2 for a mistake."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return check(arguments.check) if arguments.check else show_methods()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def show_methods() -> int:
+    """Lists every method with its options, their types, defaults and meaning."""
+    from agents.registry import methods, options_text
+
+    for name, method in methods().items():
+        print(f"{name}: {(method.__doc__ or 'undocumented').strip().splitlines()[0]}")
+        for option, kind, default, text in options_text(method):
+            print(f"    -o {option}={default}  ({kind}) {text}".rstrip())
+    return 0
+
+
+def check(spec: str) -> int:
+    """Prints what is right and wrong with a method adapter, line by line."""
+    from agents.check import check_method
+    from tasks.catalog import load
+
+    findings = check_method(spec, load(DRY_TASK))
+    for finding in findings:
+        print(f"{finding.level:9}{finding.text}")
+    kept = all(finding.level != "error" for finding in findings)
+    print(f"{spec} {'keeps' if kept else 'breaks'} the contract")
+    return 0 if kept else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("python -m agents", description=__doc__, epilog=EXAMPLES, formatter_class=raw)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    listing = commands.add_parser(
+        "methods", help="list methods and their options, or check one", epilog=EXAMPLES, formatter_class=raw
+    )
+    listing.add_argument(
+        "--check",
+        metavar="METHOD",
+        help="say whether the adapter path/file.py:Class or module:Class keeps the contract",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

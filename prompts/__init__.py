@@ -1,0 +1,1 @@
+"""The prompts: jinja2 templates and their loader. Imports no other package of the project."""
