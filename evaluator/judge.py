@@ -56,6 +56,7 @@ class Evaluator:
         self.targets = targets_named(targets)
         self.limits = limits or Limits()
         self._secret = secret or secrets.token_bytes(32)
+        self._judged: dict[tuple[str, str], Evaluation] = {}
         self._pool = Pool(workers or os.cpu_count() or 1, self.targets)
 
     def __enter__(self) -> Evaluator:
@@ -83,10 +84,20 @@ class Evaluator:
     def evaluate(self, task: Task, source: str) -> Evaluation:
         """The verdict on one source. A candidate's failure is a status; INFRA_ERROR is this machine's failure.
 
+        A source that this evaluator has judged before would meet the same cases again: it gets the same record.
         What a task's own file raises (a reference that fails on its own case) comes out: a bug, not an outcome.
         """
-        start = time.perf_counter()
         sha = source_sha(source)
+        known = self._judged.get((task.id, sha))
+        if known is not None:
+            return known
+        evaluation = self._evaluate(task, source, sha)
+        if evaluation.status not in (Status.INFRA_ERROR, Status.TIMEOUT):
+            self._judged[task.id, sha] = evaluation
+        return evaluation
+
+    def _evaluate(self, task: Task, source: str, sha: str) -> Evaluation:
+        start = time.perf_counter()
         finding = self._static(source)
         if finding.reason is not None:
             return _refused(task, sha, finding, source, time.perf_counter() - start)

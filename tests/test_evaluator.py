@@ -152,9 +152,10 @@ def test_a_dead_warm_process_is_an_infra_error_and_is_replaced() -> None:
         assert fragile.evaluate(double_task(), GOOD).correct
         fragile._pool._all[0].process.kill()
         fragile._pool._all[0].process.wait()
-        lost = fragile.evaluate(double_task(), GOOD)
+        other = changed(("BLOCK=64", "BLOCK=128"))
+        lost = fragile.evaluate(double_task(), other)
         assert (lost.status, lost.reason) == ("infra_error", "infrastructure")
-        assert fragile.evaluate(double_task(), GOOD).correct
+        assert fragile.evaluate(double_task(), other).correct
 
 
 def test_a_worker_sees_neither_keys_nor_oracles(evaluator: Evaluator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,6 +170,12 @@ def test_a_worker_sees_neither_keys_nor_oracles(evaluator: Evaluator, monkeypatc
     seen = f"/proc/{pid}/root{oracle_path('Math/softmax')}"
     with pytest.raises(FileNotFoundError):
         open(seen).close()
+
+
+def test_the_same_source_is_judged_once(evaluator: Evaluator) -> None:
+    first = evaluator.evaluate(double_task(), GOOD)
+    assert evaluator.evaluate(double_task(), GOOD) is first
+    assert evaluator.evaluate(double_task(), GOOD + "\n") is not first
 
 
 def test_users_mistakes() -> None:

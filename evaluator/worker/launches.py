@@ -19,6 +19,7 @@ from triton.runtime.errors import OutOfResources, PTXASError
 from triton.runtime.jit import JITFunction, TensorWrapper
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from evaluator.worker.cache import PrivateCache
 from evaluator.worker.driver import AbsentDriver
 from evaluator.worker.memory import Memory
 from evaluator.worker.simulator import Simulator
@@ -71,6 +72,7 @@ class Launcher:
         JITFunction.run = run
         JITFunction.__call__ = call
         triton.runtime.driver.set_active(self.driver)
+        triton.knobs.cache.manager_class = PrivateCache
         triton.testing.do_bench = self.driver.benchmark
         triton.testing.do_bench_cudagraph = self.driver.benchmark
 

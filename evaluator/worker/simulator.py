@@ -39,6 +39,21 @@ EXTERN: dict[str, Callable[..., Any]] = {
 MISSING = object()
 
 
+def _np_dtype(dtype: Any) -> np.dtype:
+    """Triton's table from its types to NumPy's, looked up instead of built anew at every operation."""
+    if isinstance(dtype, tl.block_type):
+        dtype = dtype.element_ty
+    name = "pointer" if isinstance(dtype, tl.pointer_type) else dtype.name
+    if name not in _NP_DTYPES:
+        _NP_DTYPES[name] = _table_dtype(dtype)
+    return _NP_DTYPES[name]
+
+
+_NP_DTYPES: dict[str, np.dtype] = {}
+_table_dtype = interpreter._get_np_dtype
+interpreter._get_np_dtype = _np_dtype
+
+
 class Builder(InterpreterBuilder):  # type: ignore[misc]
     """Triton's interpreter builder, observed and corrected."""
 
@@ -49,7 +64,7 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]
         self.options = interpreter.InterpreterOptions(sanitize_overflow=False)
 
     def create_masked_load(self, ptrs, mask, other, *rest):  # type: ignore[no-untyped-def]
-        dtype = interpreter._get_np_dtype(ptrs.get_element_ty())
+        dtype = _np_dtype(ptrs.get_element_ty())
         inside = self.memory.allow(ptrs.data, mask.data, dtype.itemsize, store=False)
         if inside is not mask.data:
             fill = np.zeros(ptrs.data.shape, dtype) if other is None else np.broadcast_to(other.data, ptrs.data.shape)
@@ -59,12 +74,12 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]
         return super().create_masked_load(ptrs, mask, other, *rest)
 
     def create_masked_store(self, ptrs, value, mask, *rest):  # type: ignore[no-untyped-def]
-        dtype = interpreter._get_np_dtype(ptrs.get_element_ty())
+        dtype = _np_dtype(ptrs.get_element_ty())
         inside = self.memory.allow(ptrs.data, mask.data, dtype.itemsize, store=True)
         return super().create_masked_store(ptrs, value, TensorHandle(inside, tl.int1), *rest)
 
     def create_atomic_rmw(self, operation, ptr, val, mask, *rest):  # type: ignore[no-untyped-def]
-        size = interpreter._get_np_dtype(ptr.get_element_ty()).itemsize
+        size = _np_dtype(ptr.get_element_ty()).itemsize
         inside = self.memory.allow(ptr.data, mask.data, size, store=True)
         inside = self.memory.allow(ptr.data, inside, size, store=False)
         return super().create_atomic_rmw(operation, ptr, val, TensorHandle(inside, tl.int1), *rest)
@@ -109,7 +124,7 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]
         if function is None:
             raise NotInterpretable(f"device library function {symbol}")
         data = function(*(_widen(arg).data for arg in args))
-        return TensorHandle(data.astype(interpreter._get_np_dtype(ret_type)), ret_type.scalar)
+        return TensorHandle(data.astype(_np_dtype(ret_type)), ret_type.scalar)
 
     def create_inline_asm(self, *_):  # type: ignore[no-untyped-def]
         raise NotInterpretable("inline assembly")

@@ -7,6 +7,7 @@ end of a socket pair. It says which child it made and how each one ended; it tak
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import resource
@@ -31,6 +32,8 @@ def main() -> None:
     config = json.loads(sys.argv[2])
     fences = fence([Path(folder) for folder in config["hide"]])
     launcher = warmed_up(config["targets"])
+    gc.collect()
+    gc.freeze()
     control.sendall(json.dumps({"ready": fences}).encode() + b"\n")
     serve(control, launcher, Path.cwd())
 
@@ -95,6 +98,7 @@ def _child(sock: socket.socket, launcher: Any, folder: Path) -> None:
 
     code = 70
     try:
+        gc.disable()  # a child lives for seconds; collecting would only copy the pages that it shares
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
