@@ -13,6 +13,9 @@ from evaluator.pool import Child, Ending
 from tasks.task import Case
 
 
+COMPILE_ERRORS = ("compilation", "out_of_resources")
+
+
 @dataclass(frozen=True)
 class Answer:
     """One reply of the worker: a header of plain values, and the raw bytes of tensors."""
@@ -48,7 +51,10 @@ class _Lost(Exception):
 
 
 def converse(child: Child, source: str, entries: Sequence[str], cases: Sequence[Case], limits: Limits) -> Transcript:
-    """Loads `source`, calls it on each case in turn, asks for the compiled kernels, and ends the child."""
+    """Loads `source`, calls it on each case in turn, asks for the compiled kernels, and ends the child.
+
+    A call that ends in a compile error is the last one: it decides, and every further case would only repeat it.
+    """
     load: Answer | None = None
     builds: Answer | None = None
     loss: Loss | None = None
@@ -60,6 +66,9 @@ def converse(child: Child, source: str, entries: Sequence[str], cases: Sequence[
                 frames: list[memoryview] = []
                 header = {"args": wire.pack(case.args, frames), "kwargs": wire.pack(dict(case.kwargs), frames)}
                 calls.append(_ask(child, "call", header, frames, limits))
+                error = calls[-1].header.get("error")
+                if isinstance(error, dict) and error.get("kind") in COMPILE_ERRORS:
+                    break
             builds = _ask(child, "builds", {}, [], limits)
     except _Lost as lost:
         loss = lost.loss

@@ -56,7 +56,7 @@ class Session:
         module.__file__ = str(path)
         sys.modules["candidate"] = module
         try:
-            code = compile(header["source"], str(path), "exec")
+            code = compile(header["source"], str(path), "exec", dont_inherit=True)
             with DeviceRedirect():
                 exec(code, module.__dict__)
         except BaseException as error:  # the border of the worker: SystemExit at import is an outcome too

@@ -183,7 +183,7 @@ class _Rewriter(interpreter.FunctionRewriter):  # type: ignore[misc]
             namespace = {**namespace, **{name: cell.cell_contents for name, cell in cells}}
         namespace.setdefault("interpreter_semantic", interpreter.interpreter_semantic)
         local: dict[str, Any] = {}
-        exec(compile(tree, filename=self.filename, mode="exec"), namespace, local)
+        exec(compile(tree, filename=self.filename, mode="exec", dont_inherit=True), namespace, local)
         function: Callable[..., Any] = local[self.fn.__name__]
         return function
 

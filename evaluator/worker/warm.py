@@ -66,6 +66,7 @@ def serve(control: socket.socket, launcher: Any, home: Path) -> None:
             control.sendall(json.dumps({"pid": pid}).encode() + b"\n")
     for pid in children:
         _kill(pid)
+    shutil.rmtree(home, ignore_errors=True)  # the judge may have been killed, and can't
 
 
 def _reap(control: socket.socket, children: dict[int, Path]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tasks.faults.code import Code
 from tasks.outcomes import Reason, Status
@@ -13,6 +14,10 @@ VALUES = frozenset({Reason.MISMATCH, Reason.NON_FINITE, Reason.PROPERTY, Reason.
 ADDRESSES = frozenset({Reason.OUT_OF_BOUNDS_WRITE, Reason.EXCEPTION, Reason.DIED, Reason.SHAPE})
 # what an output that no program wrote looks like, besides wrong values
 UNWRITTEN = frozenset({Reason.NOT_FROM_KERNEL, Reason.NO_LAUNCH})
+
+
+# many faults are tried on the same source, and parsing it is most of the work
+_parsed = lru_cache(maxsize=32)(Code)
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Fault:
     def apply(self, source: str) -> str | None:
         """`source` with this mistake in it; None where it doesn't fit. The same source gives the same mutant."""
         try:
-            code = Code(source)
+            code = _parsed(source)
         except SyntaxError:
             return None
         mutant = self.transform(code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import TypeVar
 
 Function = ast.FunctionDef
@@ -36,8 +37,14 @@ def names(node: ast.AST) -> set[str]:
 
 def ordered(root: ast.AST, kind: type[Node]) -> list[Node]:
     """Nodes of this kind inside `root`, in the order of the text."""
-    found = [node for node in ast.walk(root) if isinstance(node, kind)]
-    return sorted(found, key=lambda node: (node.lineno, node.col_offset))
+    return [node for node in _nodes(root) if isinstance(node, kind)]
+
+
+@lru_cache(maxsize=1024)
+def _nodes(root: ast.AST) -> tuple[ast.expr | ast.stmt, ...]:
+    # cached, since every fault asks the same few functions for their nodes
+    found = [node for node in ast.walk(root) if isinstance(node, (ast.expr, ast.stmt))]
+    return tuple(sorted(found, key=lambda node: (node.lineno, node.col_offset)))
 
 
 def calls(node: ast.AST, *wanted: str) -> list[ast.Call]:

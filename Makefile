@@ -1,0 +1,37 @@
+# `make run` and `make test` do all the set-up on a fresh machine (Python 3.11 or later and make); ARGS=... adds arguments.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+ARGS ?=
+
+.PHONY: run test lint types bench setup clean
+
+run: $(READY)
+	$(PY) -m agents.run --method geak --rounds 5 $(ARGS)
+
+test: lint types
+	$(PY) -m pytest -n 2 $(ARGS)
+
+lint: $(READY)
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+types: $(READY)
+	$(PY) -m mypy
+
+bench: $(READY)
+	$(PY) -m experiments.benchmarks.verdicts $(ARGS)
+	$(PY) -m experiments.benchmarks.overhead
+
+setup: $(READY)
+
+# newer than both files only when the installation went through to its end
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("kernelmend needs Python 3.11 or later; $(PYTHON) is " + sys.version.split()[0] + " (name another: make PYTHON=python3.12)" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

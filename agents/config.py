@@ -1,0 +1,93 @@
+"""What a run is asked to do: the resolved settings, as flags, a TOML file or an earlier run give them."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import UserError, unknown
+
+DEVICES = ("auto", "cpu", "cuda")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides what a run does. Paths are absolute, so that a run resumes from any folder.
+
+    `tasks` are ids and paths of task files, `method_options` the method's fields, `params` sampling parameters of
+    every request, `prompts` a folder of templates that come before the built-in ones.
+    """
+
+    method: str
+    model: str
+    rounds: int
+    tasks: tuple[str, ...]
+    targets: tuple[str, ...] = ("sm90",)
+    device: str = "auto"
+    workers: int = 2
+    seed: int = 0
+    method_options: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    prompts: str | None = None
+    base_url: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; `from_json` is the inverse."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RunConfig:
+        """The settings behind `to_json`. Fields of a newer version are ignored."""
+        known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        return cls(**{**known, "tasks": tuple(known["tasks"]), "targets": tuple(known["targets"])})
+
+
+# names in a settings file, with what they may hold; they are the flags' names, and the two tables
+SETTINGS: Mapping[str, tuple[type, ...]] = {
+    "method": (str,),
+    "model": (str,),
+    "rounds": (int,),
+    "tasks": (list, str),
+    "targets": (list, str),
+    "device": (str,),
+    "workers": (int,),
+    "seed": (int,),
+    "out": (str,),
+    "prompts": (str,),
+    "base_url": (str,),
+    "method_options": (dict,),
+    "params": (dict,),
+}
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """Settings from a TOML file, or from an earlier run's `run.json`, to run it again. Raises UserError.
+
+    In TOML the names are those of the flags (`base-url` or `base_url`), the method's options stand under
+    `[method]` with the method's name as `name`, or beside a plain `method = "geak"` under `[method_options]`.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"can't read the settings file {path}: {error}") from error
+    try:
+        data = json.loads(text)["config"] if path.suffix == ".json" else tomllib.loads(text)
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is no settings file: {error}") from error
+    data = {key.replace("-", "_"): value for key, value in data.items() if value is not None}
+    if isinstance(data.get("method"), dict):
+        options = dict(data.pop("method"))
+        if "name" in options:
+            data["method"] = options.pop("name")
+        data["method_options"] = options
+    for name, value in data.items():
+        if name not in SETTINGS:
+            raise unknown("setting", name, SETTINGS)
+        if not isinstance(value, SETTINGS[name]) or isinstance(value, bool):
+            wanted = " or ".join(kind.__name__ for kind in SETTINGS[name])
+            raise UserError(f"{path}: {name} must be {wanted}, not {value!r}")
+    return data

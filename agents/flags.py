@@ -1,0 +1,186 @@
+"""The command line of `python -m agents.run`: its flags, and the settings that they and a file resolve to."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from agents.config import DEVICES, RunConfig, read_settings
+from agents.models import APPRENTICE
+from tasks.errors import UserError, unknown
+
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+EXAMPLES = """\
+examples:
+  python -m agents.run                                     the built-in simulation on every task; no key, no GPU
+  python -m agents.run --tasks Math "Loss/*" --rounds 3 -o candidates=4
+  python -m agents.run --model openai/gpt-5-mini --tasks softmax --dry-run
+  python -m agents.run --model openai/qwen3 --base-url http://localhost:8000/v1
+  python -m agents.run --resume experiments/runs/20260101-120000-geak-offline-apprentice
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says a mistake in one line, with near matches, as every other part does."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(message)
+
+    def parse(self, arguments: Sequence[str] | None) -> argparse.Namespace:
+        """The flags that were given; the others are None. Raises UserError."""
+        args, rest = self.parse_known_args(arguments)
+        if rest:
+            flags = [flag for action in self._actions for flag in action.option_strings if flag.startswith("--")]
+            raise unknown("flag" if rest[0].startswith("-") else "argument", rest[0], flags)
+        return args
+
+
+def make_parser() -> Parser:
+    """The flags of a run. No flag has a default, so that one that was given is told from one that was not."""
+    parser = Parser(
+        prog="python -m agents.run",
+        description="Drive a model through tasks: generate kernels, judge them, feed the failures back.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--method", metavar="NAME", help="a name, package.module:Class or path/file.py:Class (default: geak)")
+    add("--model", metavar="NAME", help=f"openai/<name> or {APPRENTICE} (the default where no key is set)")
+    add("--base-url", metavar="URL", help="an OpenAI-compatible server: vLLM, SGLang, Ollama, llama.cpp ...")
+    add("--rounds", type=int, metavar="N", help="rounds for each task (default: 5)")
+    add("--tasks", nargs="*", metavar="TASK", help="ids, categories, globs or task files (default: every built task)")
+    add("--targets", metavar="LIST", help="GPUs to compile for, the first decides: sm90,gfx942 (default: sm90)")
+    add("--device", metavar="DEVICE", help="auto, cpu or cuda (default: auto)")
+    add("--workers", type=int, metavar="N", help="tasks at a time (default: one for each CPU, 8 at most)")
+    add("--seed", type=int, metavar="N", help="seed of the method's and the apprentice's choices (default: 0)")
+    add("--out", metavar="DIR", help="the run's folder (default: experiments/runs/<time>-<method>-<model>)")
+    add("--prompts", metavar="DIR", help="a folder of templates that come before the built-in ones")
+    add("-o", "--option", action="append", metavar="KEY=VALUE", help="an option of the method; may be repeated")
+    add("-p", "--param", action="append", metavar="KEY=VALUE", help="a sampling parameter; may be repeated")
+    add("--config", metavar="FILE", help="settings in TOML, or a run.json to run again; flags come before them")
+    add("--resume", metavar="RUN", help="go on with a run; only --workers may be given beside it")
+    add(
+        "--dry-run",
+        action="store_true",
+        default=None,
+        help="show what would be run and the first prompt; spend nothing",
+    )
+    return parser
+
+
+def given(args: argparse.Namespace) -> dict[str, Any]:
+    """The flags that were given, by name."""
+    return {name: value for name, value in vars(args).items() if value is not None}
+
+
+def resolve(args: argparse.Namespace) -> tuple[RunConfig, Path | None]:
+    """The settings of a new run and the folder that was named for it, checked as far as that goes without torch.
+
+    Raises UserError.
+    """
+    flags = given(args)
+    settings = read_settings(Path(flags["config"])) if "config" in flags else {}
+    settings |= {name: value for name, value in flags.items() if name not in ("config", "dry_run", "option", "param")}
+    method = settings.get("method", "geak")
+    config = RunConfig(
+        method=_absolute_place(method),
+        model=_model(settings),
+        rounds=_at_least_one("rounds", settings.get("rounds", 5)),
+        tasks=_tasks(_names(settings.get("tasks", []))),
+        targets=_targets(_names(settings.get("targets", ["sm90"]))),
+        device=_device(settings.get("device", "auto")),
+        workers=_at_least_one("workers", settings.get("workers", min(8, os.cpu_count() or 1))),
+        seed=settings.get("seed", 0),
+        method_options={**settings.get("method_options", {}), **_pairs("-o", flags.get("option", []))},
+        params={**settings.get("params", {}), **_values(_pairs("-p", flags.get("param", [])))},
+        prompts=_folder(settings.get("prompts")),
+        base_url=_base_url(settings.get("base_url")),
+    )
+    return config, Path(settings["out"]) if "out" in settings else None
+
+
+def _model(settings: Mapping[str, Any]) -> str:
+    if "model" in settings:
+        return str(settings["model"])
+    reasons = [key for key in KEYS if os.environ.get(key)] + ["--base-url"] * ("base_url" in settings)
+    if reasons:
+        raise UserError(
+            f"{reasons[0]} is set but no model is named, and nothing is spent by surprise: "
+            f"give --model openai/<name>, or --model {APPRENTICE} for the simulation"
+        )
+    return APPRENTICE
+
+
+def _names(value: str | Iterable[str]) -> list[str]:
+    parts = [value] if isinstance(value, str) else [str(part) for part in value]
+    return [name.strip() for part in parts for name in part.split(",") if name.strip()]
+
+
+def _tasks(patterns: Sequence[str]) -> tuple[str, ...]:
+    from tasks.catalog import select
+
+    return tuple(str(Path(name).resolve()) if name.endswith(".py") else name for name in select(patterns))
+
+
+def _targets(names: Sequence[str]) -> tuple[str, ...]:
+    from evaluator.targets import targets_named
+
+    return tuple(target.name for target in targets_named(names))
+
+
+def _device(name: str) -> str:
+    if name not in DEVICES:
+        raise unknown("device", name, DEVICES)
+    return name
+
+
+def _absolute_place(method: str) -> str:
+    """`path/file.py:Class` with the path made absolute; any other method as it is."""
+    path, colon, name = method.rpartition(":")
+    return f"{Path(path).resolve()}:{name}" if colon and path.endswith(".py") else method
+
+
+def _folder(path: str | None) -> str | None:
+    if path is not None and not Path(path).is_dir():
+        raise UserError(f"no folder of templates {path!r}")
+    return None if path is None else str(Path(path).resolve())
+
+
+def _base_url(url: str | None) -> str | None:
+    if url is not None and not url.startswith(("http://", "https://")):
+        raise UserError(f"--base-url must begin with http:// or https://, not {url!r}")
+    if url is not None and "@" in url:
+        raise UserError("--base-url must hold no password, since run.json keeps it; a key goes into OPENAI_API_KEY")
+    return url
+
+
+def _at_least_one(name: str, value: int) -> int:
+    if value < 1:
+        raise UserError(f"--{name} must be at least 1, not {value}")
+    return value
+
+
+def _pairs(flag: str, items: Sequence[str]) -> dict[str, str]:
+    pairs = {}
+    for item in items:
+        key, equals, value = item.partition("=")
+        if not equals or not key.strip():
+            raise UserError(f"{flag} takes key=value, not {item!r}")
+        pairs[key.strip()] = value
+    return pairs
+
+
+def _values(pairs: Mapping[str, str]) -> dict[str, Any]:
+    """Numbers, truth values and lists as JSON has them; any other text as it is."""
+    values = {}
+    for key, text in pairs.items():
+        try:
+            values[key] = json.loads(text)
+        except ValueError:
+            values[key] = text
+    return values

@@ -1,0 +1,143 @@
+"""Writing a run folder: its making, its lock, its record, and the best kernels for people to read."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from agents.config import RunConfig
+from agents.lock import lock
+from agents.protocol import Candidate
+from agents.runfolder import SCHEMA, Run, open_run
+from tasks.errors import UserError
+
+ROOT = Path("experiments/runs")
+TASK_ID = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
+NOTICE = "SIMULATION: {model}; no language model is called. Nothing here is a finding."
+
+
+def create_run(
+    folder: Path | None,
+    config: RunConfig,
+    tasks: Sequence[str],
+    *,
+    secret: bytes,
+    method: str,
+    rounds: int,
+    simulated: bool,
+    **more: Any,
+) -> Run:
+    """A new run in `folder` (default: `experiments/runs/<time>-<method>-<model>`).
+
+    `tasks` are the ids of the task list, `secret` the key of the hidden cases' seeds; `method` is the method's name and
+    `rounds` what it really goes through; `more` goes into `run.json` as it is. Raises UserError when the folder is
+    in use or can't be written.
+    """
+    try:
+        path = _new_folder(folder, f"{method}-{config.model}")
+        _write_secret(path / "secret", secret)
+    except OSError as error:
+        raise UserError(f"can't make the run folder {error.filename}: {error.strerror}") from error
+    record = {
+        "schema": SCHEMA,
+        "state": "running",
+        "simulated": simulated,
+        "notice": NOTICE.format(model=config.model) if simulated else None,
+        "started": timestamp(),
+        "ended": None,
+        "method": method,
+        "rounds": rounds,
+        "tasks": list(tasks),
+        "config": config.to_json(),
+        "secret": None,
+        **more,
+    }
+    _write_json(path / "run.json", record)
+    return open_run(path)
+
+
+def amend(run: Run, **changes: Any) -> Run:
+    """The run with these entries of `run.json` set, on the disk too."""
+    _write_json(run.path / "run.json", {**run.record, **changes})
+    return open_run(run.path)
+
+
+def finish(run: Run, state: str) -> Run:
+    """Record how a run ended (done, stopped, error). A done one gives its secret away: nothing is left to be judged."""
+    published = run.secret.hex() if state == "done" else None
+    return amend(run, state=state, ended=timestamp(), secret=published)
+
+
+@contextmanager
+def held(run: Run) -> Iterator[None]:
+    """Holds a run against other processes that would go on with it. Raises UserError when one does."""
+    folder = os.open(run.path, os.O_RDONLY)
+    try:
+        lock(folder, str(run.path))
+        yield
+    finally:
+        os.close(folder)
+
+
+def write_best(run: Run, task: str, best: Candidate | None) -> None:
+    """Put a task's best kernel, if it is correct, into `best/<task>.py`, ready for `python -m evaluator check`."""
+    if best is None or not best.correct:
+        return
+    path = run.path / "best" / f"{task}.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure = {"speedup over eager": best.evaluation.speedup, "traffic over the minimum": best.evaluation.traffic}
+    known = "".join(f", {name} {value:.3g}" for name, value in figure.items() if value is not None)
+    head = f"# {task}: correct{known}; candidate {best.index}, round {best.round}, of {run.config.model}\n"
+    path.write_text(head + best.source, encoding="utf-8", errors="backslashreplace")
+
+
+def timestamp() -> str:
+    """Now, UTC, to the second."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _new_folder(folder: Path | None, name: str) -> Path:
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise UserError(f"{folder} is not empty; go on with a run by --resume {folder}, or name another folder")
+        return folder
+    ROOT.mkdir(parents=True, exist_ok=True)
+    stem = time.strftime("%Y%m%d-%H%M%S-") + re.sub(r"[^\w.-]+", "-", name).strip("-")
+    for number in range(1, 1000):
+        path = ROOT / (stem if number == 1 else f"{stem}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return path
+    raise UserError(f"a thousand runs named {stem} in {ROOT}; name a folder by --out")
+
+
+def _write_secret(path: Path, secret: bytes) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.write(file, secret.hex().encode())
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _write_json(path: Path, record: Mapping[str, Any]) -> None:
+    """Replace a file as a whole, so that a kill leaves the old one or the new one."""
+    fresh = path.with_name(path.name + ".new")
+    try:
+        with fresh.open("w", encoding="utf-8") as file:
+            json.dump(record, file, indent=2)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, path)
+    except OSError as error:
+        raise UserError(f"can't write {path}: {error.strerror}") from error

@@ -1,0 +1,158 @@
+"""The account as tables: one row a round for each view, then one row a task. Colours are the terminal's business."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agents.efficiency import Mean
+from agents.tracker import SOLVED, Account, Spending, State, TaskAccount, View
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+PLAIN_WIDTH = 200
+COLOURS = {
+    State.CORRECT: "green",
+    State.RESCUED: "bold green",
+    State.PERSISTENT: "green",
+    State.REGRESSED: "bold red",
+    State.FAILING: "red",
+}
+CHANGES = (State.RESCUED, State.PERSISTENT, State.REGRESSED, State.FAILING)
+TASK_COLUMNS = ("task", "state", "rounds", "best")
+LETTERS = {
+    State.CORRECT: "C",
+    State.RESCUED: "R",
+    State.PERSISTENT: "P",
+    State.REGRESSED: "x",
+    State.FAILING: ".",
+}
+LEGEND = """\
+C correct in the first round, R rescued, P persistent, x regressed, . failing. Rates are over the task list; a task that
+submits nothing stands where it stood. Figures are geometric means, with a 95 % bootstrap interval and their n.
+"""
+
+
+def render_account(account: Account, *, plain: bool = False) -> RenderableType:
+    """Four tables: each round's own candidates, the best so far, what the rounds took, the tasks. `plain`: no lines,
+    no colours."""
+    from rich.console import Group
+
+    if not account.rounds:
+        return "Nothing is recorded yet."
+    own = _views_table("Each round's own candidates", [(row.number, row.own) for row in account.rounds], plain)
+    best = _views_table("Best so far", [(row.number, row.best) for row in account.rounds], plain)
+    tables = (own, best, _rounds_table(account, plain), _tasks_table(account, plain))
+    return Group(*(part for table in tables for part in (table, "")), LEGEND, _total_line(account))
+
+
+def account_text(account: Account) -> str:
+    """The same as plain lines, whatever the terminal."""
+    from rich.console import Console
+
+    text = io.StringIO()
+    console = Console(file=text, width=PLAIN_WIDTH, color_system=None, force_terminal=False, highlight=False)
+    console.print(render_account(account, plain=True), soft_wrap=False)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+
+
+def print_account(account: Account) -> None:
+    """To standard output: tables on a terminal, plain lines elsewhere."""
+    from rich.console import Console
+
+    console = Console()
+    if console.is_terminal:
+        console.print(render_account(account))
+    else:
+        print(account_text(account), end="")
+
+
+def mean_text(mean: Mean | None) -> str:
+    """`1.32x [1.10, 1.60] n=5`; a dash for nothing measured."""
+    if mean is None:
+        return "-"
+    interval = f" [{mean.low:.2f}, {mean.high:.2f}]" if mean.low is not None and mean.high is not None else ""
+    return f"{mean.geometric:.2f}x{interval} n={mean.n}"
+
+
+def _views_table(title: str, views: Sequence[tuple[int, View]], plain: bool) -> Table:
+    timed = any(group.speedup for _, view in views for group in view.groups.values())
+    figure = "speedup" if timed else "traffic"
+    columns = ["round", "compile", "call", "correct", *CHANGES, *(f"{figure}: {state}" for state in SOLVED)]
+    table = _table(title, columns + ["slower than eager"] * timed, plain)
+    for number, view in views:
+        rates = (view.compile_rate, view.call_rate, view.correct_rate)
+        means = [view.groups[state].speedup if timed else view.groups[state].traffic for state in SOLVED]
+        cells = [str(number), *map(_share, rates), *(str(view.groups[state].tasks) for state in CHANGES)]
+        table.add_row(*cells, *map(mean_text, means), *[_share(view.slower_than_eager)] * timed)
+    return table
+
+
+def _rounds_table(account: Account, plain: bool) -> Table:
+    columns = ["round", "tasks that submitted", "not interpretable", "infra errors", "replies", "tokens", "cost"]
+    table = _table("What each round took", columns, plain)
+    for row in account.rounds:
+        counts = (row.not_interpretable, row.infra, row.spending.replies)
+        submitted = f"{row.submitted} of {len(account.tasks)}"
+        table.add_row(str(row.number), submitted, *map(str, counts), *_spending_cells(row.spending))
+    return table
+
+
+def _tasks_table(account: Account, plain: bool) -> Table:
+    columns = ["correct since round", "traffic", "speedup", "submissions"]
+    table = _table("Tasks: the best of the run against the first round", columns, plain, left=TASK_COLUMNS)
+    for row in account.tasks:
+        table.add_row(*_task_cells(row), style=None if plain else COLOURS[row.state])
+    return table
+
+
+def _task_cells(row: TaskAccount) -> list[str]:
+    status = "nothing submitted" if row.status is None else str(row.status)
+    return [
+        row.task,
+        str(row.state),
+        "".join(LETTERS[state] for state in row.trail),
+        f"{status}: {row.reason}" if row.reason else status,
+        str(row.solved_in_round or "-"),
+        "-" if row.traffic is None else f"{row.traffic:.2f}x",
+        "-" if row.speedup is None else f"{row.speedup:.2f}x",
+        str(row.submissions),
+    ]
+
+
+def _total_line(account: Account) -> str:
+    states = [row.state for row in account.tasks]
+    counts = ", ".join(f"{states.count(state)} {state}" for state in State if state in states)
+    tokens, cost = _spending_cells(account.spending)
+    return f"{len(states)} tasks: {counts}. {account.spending.replies} replies, tokens {tokens}, cost {cost}."
+
+
+def _spending_cells(spending: Spending) -> list[str]:
+    known = spending.input_tokens is not None and spending.output_tokens is not None
+    tokens = f"{spending.input_tokens:,} in, {spending.output_tokens:,} out" if known else "unknown"
+    return [tokens, "unknown" if spending.usd is None else f"${spending.usd:.4f}"]
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.0%}"
+
+
+def _table(title: str, columns: Sequence[str], plain: bool, left: Sequence[str] = ()) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    if plain:
+        style = "none"
+        table = Table(
+            title=title, title_justify="left", title_style=style, header_style=style, box=None, pad_edge=False
+        )
+    else:
+        table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for name in left:
+        table.add_column(name)
+    for name in columns:
+        table.add_column(name, justify="right")
+    return table

@@ -1,0 +1,1 @@
+"""Whole runs: tables, replays, benchmarks, and the console script. `runs/` is not part of the source."""

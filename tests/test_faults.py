@@ -1,0 +1,171 @@
+"""The fault injector without an evaluator: where kinds fit, and what the edits leave behind."""
+
+import ast
+import difflib
+from functools import cache
+
+import pytest
+
+from tasks.catalog import built, oracle_path
+from tasks.errors import UserError
+from tasks.faults.catalog import FAULTS, by_name, fitting
+from tasks.faults.code import Code
+from tasks.outcomes import Reason, Status
+
+NOT_PYTHON = {Reason.SYNTAX_ERROR, Reason.NO_CODE}
+
+ADD = '''\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    """µ: bytes and characters differ from here on."""
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + offs, tl.load(x_ptr + offs, mask=offs < n) + 1.0, mask=offs < n)
+
+
+def add_one(x):
+    y = torch.empty_like(x)
+    add_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+    return y
+'''
+
+
+def oracle(task: str) -> str:
+    return oracle_path(task).read_text()
+
+
+@cache
+def mutants(task: str) -> dict[str, str]:
+    return {fault.name: fault.apply(oracle(task)) or "" for fault in fitting(oracle(task))}
+
+
+def changed_lines(before: str, after: str) -> list[str]:
+    lines = difflib.ndiff(before.splitlines(), after.splitlines())
+    return [line for line in lines if line[0] in "+-"]
+
+
+def test_names_are_unique_and_found():
+    names = [fault.name for fault in FAULTS]
+    assert len(names) == len(set(names))
+    assert [by_name(name) for name in names] == list(FAULTS)
+    with pytest.raises(UserError, match="short_grid"):
+        by_name("shrot_grid")
+
+
+def test_kinds_say_what_they_lead_to():
+    for fault in FAULTS:
+        assert fault.summary
+        if fault.slow:
+            assert fault.expects == {Status.CORRECT}
+            assert not fault.reasons
+        else:
+            assert fault.expects
+            assert not fault.expects & {Status.CORRECT, Status.INFRA_ERROR}
+            assert fault.reasons
+
+
+def test_some_kinds_are_never_mended_and_some_are_slow():
+    assert any(not fault.mended for fault in FAULTS)
+    assert any(fault.slow for fault in FAULTS)
+
+
+def test_at_least_sixteen_kinds_fit_somewhere():
+    assert len({name for task in built() for name in mutants(task)}) >= 16
+
+
+@pytest.mark.parametrize("task", built())
+def test_every_oracle_gets_kinds_of_several_outcomes(task: str):
+    fits = [by_name(name) for name in mutants(task)]
+    assert len(fits) >= 6
+    assert len(set().union(*(fault.expects for fault in fits))) >= 3
+
+
+@pytest.mark.parametrize("task", built())
+def test_mutants_differ_from_the_oracle_and_from_each_other(task: str):
+    sources = [oracle(task), *mutants(task).values()]
+    assert len(sources) == len(set(sources))
+
+
+@pytest.mark.parametrize("task", built())
+def test_mutants_are_python_unless_that_is_the_mistake(task: str):
+    for name, source in mutants(task).items():
+        if by_name(name).reasons & NOT_PYTHON:
+            with pytest.raises(SyntaxError):
+                ast.parse(source)
+        else:
+            ast.parse(source)
+
+
+@pytest.mark.parametrize("task", built())
+def test_mutants_are_the_same_every_time(task: str):
+    for name, source in mutants(task).items():
+        assert by_name(name).apply(oracle(task)) == source
+
+
+@pytest.mark.parametrize("task", built())
+def test_an_edit_leaves_the_rest_as_it_was_written(task: str):
+    for name, source in mutants(task).items():
+        if name not in ("prose_only", "scratch_round_trip", "redundant_reload"):
+            edited = len(changed_lines(oracle(task), source))
+            assert edited <= 2 * max(1, oracle(task).count("tl.load") + oracle(task).count("tl.store")), name
+
+
+def test_what_is_not_python_fits_nothing():
+    assert fitting("def broken(:\n") == []
+
+
+def test_a_file_without_kernels_gets_no_kernel_faults():
+    host_only = "import torch\n\n\ndef f(x):\n    return torch.exp(x)\n"
+    names = {fault.name for fault in fitting(host_only)}
+    assert not names & {"unmasked_store", "shifted_index", "missing_function", "short_grid", "redundant_reload"}
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("unmasked_store", ["+     tl.store(y_ptr + offs, tl.load(x_ptr + offs, mask=offs < n) + 1.0)"]),
+        ("floored_grid", ["+     add_kernel[(x.numel() // 1024,)](x, y, x.numel(), BLOCK=1024)"]),
+        ("short_grid", ["+     add_kernel[(triton.cdiv(x.numel(), 1024) - 1,)](x, y, x.numel(), BLOCK=1024)"]),
+        ("integer_grid", ["+     add_kernel[triton.cdiv(x.numel(), 1024)](x, y, x.numel(), BLOCK=1024)"]),
+        ("shifted_index", ["+     offs = tl.program_id(0) * BLOCK + (1 + tl.arange(0, BLOCK))"]),
+        ("block_not_power_of_two", ["+     add_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=768)"]),
+        ("missing_constexpr", ["+ def add_kernel(x_ptr, y_ptr, n, BLOCK):"]),
+        ("missing_import", []),
+        ("undefined_name", []),
+        ("syntax_error", ["+ def add_one(x)"]),
+        ("returned_input", ["+     return x"]),
+        ("torch_after_kernel", ["+     return y * 1"]),
+        ("wrong_dtype", ["+     y = torch.empty_like(x, dtype=torch.float64)"]),
+    ],
+)
+def test_edits_in_full(name: str, lines: list[str]):
+    mutant = by_name(name).apply(ADD)
+    assert mutant
+    assert [line for line in changed_lines(ADD, mutant) if line.startswith("+")] == lines
+
+
+def test_loads_of_elementwise_kernels_keep_their_masks():
+    """The store's mask hides what an unmasked load read, so nothing could be seen of it."""
+    assert by_name("unmasked_load").apply(ADD) is None
+
+
+def test_every_load_is_doubled():
+    mutant = by_name("redundant_reload").apply(ADD)
+    assert mutant
+    assert "    again = tl.load(x_ptr + offs, mask=offs < n, volatile=True)\n" in mutant
+
+
+def test_the_round_trip_adds_a_kernel():
+    mutant = by_name("scratch_round_trip").apply(ADD)
+    assert mutant
+    assert len(Code(mutant).kernels) == len(Code(ADD).kernels) + 1
+
+
+def test_the_entry_is_the_function_that_nobody_calls():
+    code = Code("def entry(x):\n    return helper(x)\n\n\ndef helper(x):\n    return x\n")
+    assert code.entry
+    assert code.entry.name == "entry"
