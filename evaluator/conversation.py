@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,6 @@ from evaluator import wire
 from evaluator.limits import Limits
 from evaluator.pool import Child, Ending
 from tasks.task import Case
-
 
 COMPILE_ERRORS = ("compilation", "out_of_resources")
 
@@ -36,10 +36,14 @@ class Loss:
 
 @dataclass(frozen=True)
 class Transcript:
-    """All that a worker answered, as it stood when its process group had been killed."""
+    """All that a worker answered, as it stood when its process group had been killed; `calls` by index of the case.
+
+    `last` is the index of the last case that was sent.
+    """
 
     load: Answer | None
-    calls: tuple[Answer, ...]
+    calls: Mapping[int, Answer]
+    last: int | None
     builds: Answer | None
     loss: Loss | None
     ending: Ending
@@ -50,23 +54,39 @@ class _Lost(Exception):
         self.loss = loss
 
 
-def converse(child: Child, source: str, entries: Sequence[str], cases: Sequence[Case], limits: Limits) -> Transcript:
-    """Loads `source`, calls it on each case in turn, asks for the compiled kernels, and ends the child.
+def converse_all(
+    children: Sequence[Child], source: str, entries: Sequence[str], cases: Sequence[Case], limits: Limits
+) -> list[Transcript]:
+    """The cases dealt out to the children, each in a conversation of its own, all at the same time."""
+    hands = [[(i, cases[i]) for i in range(place, len(cases), len(children))] for place in range(len(children))]
+    with ThreadPoolExecutor(len(children)) as pool:
+        futures = [
+            pool.submit(converse, child, source, entries, hand, limits)
+            for child, hand in zip(children, hands, strict=True)
+        ]
+    return [future.result() for future in futures]
+
+
+def converse(
+    child: Child, source: str, entries: Sequence[str], cases: Sequence[tuple[int, Case]], limits: Limits
+) -> Transcript:
+    """Loads `source`, calls it on each numbered case in turn, asks for the compiled kernels, and ends the child.
 
     A call that ends in a compile error is the last one: it decides, and every further case would only repeat it.
     """
     load: Answer | None = None
     builds: Answer | None = None
     loss: Loss | None = None
-    calls: list[Answer] = []
+    calls: dict[int, Answer] = {}
+    last: int | None = None
     try:
         load = _ask(child, "load", {"source": source, "entries": list(entries)}, [], limits)
         if load.header.get("entry") is True:
-            for case in cases:
+            for last, case in cases:
                 frames: list[memoryview] = []
                 header = {"args": wire.pack(case.args, frames), "kwargs": wire.pack(dict(case.kwargs), frames)}
-                calls.append(_ask(child, "call", header, frames, limits))
-                error = calls[-1].header.get("error")
+                calls[last] = _ask(child, "call", header, frames, limits)
+                error = calls[last].header.get("error")
                 if isinstance(error, dict) and error.get("kind") in COMPILE_ERRORS:
                     break
             builds = _ask(child, "builds", {}, [], limits)
@@ -74,7 +94,7 @@ def converse(child: Child, source: str, entries: Sequence[str], cases: Sequence[
         loss = lost.loss
         if loss.kind != "died":
             child.kill()
-    return Transcript(load, tuple(calls), builds, loss, child.end())
+    return Transcript(load, calls, last, builds, loss, child.end())
 
 
 def _ask(child: Child, op: str, header: dict[str, Any], frames: list[memoryview], limits: Limits) -> Answer:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from evaluator.conversation import converse
+from evaluator.conversation import converse_all
 from evaluator.diagnosis import diagnose, diagnose_static
 from evaluator.limits import Limits
 from evaluator.pool import Pool, WarmDied
@@ -23,6 +23,9 @@ from tasks.draw import Draw
 from tasks.errors import UserError
 from tasks.outcomes import Reason, Stage, Status
 from tasks.task import Task
+
+# more would compile the same specialisations again and again
+CHILDREN_MAX = 4
 
 
 def usable_device(device: str) -> str:
@@ -39,9 +42,9 @@ def usable_device(device: str) -> str:
 class Evaluator:
     """Judges candidates on the CPU tier: compiled for each of `targets`, then interpreted. Threads may share it.
 
-    `workers` candidates run at once (default: one a core), each in a child that is forked for it alone. `secret`
-    seeds the hidden cases (default: drawn anew). Raises UserError for an unknown device or target. Close it, or
-    use it as a context manager.
+    `workers` children run at once (default: one a core), each forked for one candidate alone; while some are idle, a
+    candidate's cases are dealt out to several. `secret` seeds the hidden cases (default: drawn anew). Raises
+    UserError for an unknown device or target. Close it, or use it as a context manager.
     """
 
     def __init__(
@@ -103,12 +106,13 @@ class Evaluator:
             return _refused(task, sha, finding, source, time.perf_counter() - start)
         drawn = cases_of(task, hidden_seed(self._secret, task.id, sha))
         try:
-            fences = self._pool.fences()
-            with self._pool.child() as child:
-                transcript = converse(child, source, task.entries, [entry.case for entry in drawn], self.limits)
+            with self._pool.children(most=CHILDREN_MAX) as children:
+                fences = children[0].warm.ready()
+                cases = [entry.case for entry in drawn]
+                transcripts = converse_all(children, source, task.entries, cases, self.limits)
         except WarmDied as error:
             return _infra(task, sha, str(error), time.perf_counter() - start)
-        verdict = judge(task, drawn, transcript)
+        verdict = judge(task, drawn, transcripts)
         evaluation = _evaluation(task, sha, verdict, diagnose(task, verdict, source), fences)
         warnings = (*finding.warnings, *evaluation.warnings)
         return replace(evaluation, warnings=warnings, total_s=time.perf_counter() - start)

@@ -70,7 +70,7 @@ class Child:
         self.kill()
         said = self.warm.hear("ended", time.monotonic() + END_S)
         if said is None:
-            raise WarmDied("a killed worker was not reaped")
+            raise self.warm.died("a killed worker was not reaped")
         return said
 
 
@@ -95,6 +95,7 @@ class WarmProcess:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         self.control = ours
+        self.broken = False
         self.fences: tuple[str, ...] | None = None
 
     def ready(self) -> tuple[str, ...]:
@@ -102,7 +103,7 @@ class WarmProcess:
         if self.fences is None:
             said = self.hear("ready", time.monotonic() + START_S)
             if said is None:
-                raise WarmDied(self.errors.read_text(errors="replace")[-2000:] or "it did not start")
+                raise self.died("it did not start")
             self.fences = ("own process", "environment allow-list", *said["ready"])
         return self.fences
 
@@ -115,9 +116,9 @@ class WarmProcess:
                 socket.send_fds(self.control, [b"fork"], [theirs.fileno()])
             said = self.hear("pid", time.monotonic() + END_S)
         except OSError as error:
-            raise WarmDied(str(error)) from error
+            raise self.died(str(error)) from error
         if said is None:
-            raise WarmDied("it did not fork")
+            raise self.died("it did not fork")
         return Child(self, ours, int(said["pid"]))
 
     def hear(self, key: str, deadline: float) -> dict[str, Any] | None:
@@ -128,13 +129,17 @@ class WarmProcess:
                 return None
             part = self.control.recv(2**20)
             if not part:
-                raise WarmDied(self.errors.read_text(errors="replace")[-2000:] or "it ended")
+                raise self.died("it ended")
             self._heard += part
         line, _, self._heard = self._heard.partition(b"\n")
         said: dict[str, Any] = json.loads(line)
         if key not in said:
-            raise WarmDied(f"expected {key}, heard {sorted(said)}")
+            raise self.died(f"expected {key}, heard {sorted(said)}")
         return said
+
+    def died(self, how: str) -> WarmDied:
+        self.broken = True
+        return WarmDied(f"the warm process failed: {how}\n{self.errors.read_text(errors='replace')[-2000:]}".strip())
 
     def close(self) -> None:
         self.control.close()
@@ -157,26 +162,39 @@ class Pool:
 
     def fences(self) -> tuple[str, ...]:
         """What stands between a candidate and this machine. Raises WarmDied."""
-        return self._all[0].ready()
-
-    @contextmanager
-    def child(self) -> Iterator[Child]:
-        """A child of an idle warm process; ended on the way out. A warm process that failed is replaced."""
         warm = self._idle.get()
         try:
-            child = warm.fork()
-            try:
-                yield child
-            finally:
-                child.end()
-        except WarmDied:
-            warm.close()
-            self._all.remove(warm)
-            warm = WarmProcess(self.targets)
-            self._all.append(warm)
-            raise
+            return warm.ready()
         finally:
             self._idle.put(warm)
+
+    @contextmanager
+    def children(self, most: int) -> Iterator[list[Child]]:
+        """A child of each idle warm process, `most` at most, one at the least; ended on the way out.
+
+        Raises WarmDied when a warm process failed; it is replaced.
+        """
+        taken = [self._idle.get()]
+        with suppress(queue.Empty):
+            while len(taken) < most:
+                taken.append(self._idle.get_nowait())
+        children: list[Child] = []
+        try:
+            for warm in taken:
+                children.append(warm.fork())  # noqa: PERF401  those that were forked are ended when a later one fails
+            yield children
+        finally:
+            for child in children:
+                with suppress(WarmDied):
+                    child.end()
+            for warm in taken:
+                self._idle.put(self._replaced(warm) if warm.broken else warm)
+
+    def _replaced(self, warm: WarmProcess) -> WarmProcess:
+        warm.close()
+        fresh = WarmProcess(self.targets)
+        self._all[self._all.index(warm)] = fresh
+        return fresh
 
     def close(self) -> None:
         if not self._closed:

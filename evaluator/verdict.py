@@ -64,42 +64,56 @@ ORDER = [Stage.LOAD, Stage.RUN, Stage.CONTRACT, Stage.COMPARE]
 COMPILE_REASONS = {"compilation": Reason.COMPILATION, "out_of_resources": Reason.OUT_OF_RESOURCES}
 
 
-def judge(task: Task, drawn: Sequence[Drawn], transcript: Transcript) -> Verdict:
-    """Judges what came back. The worker is gone; only bytes are left of it."""
-    failures: list[Failure] = []
+def judge(task: Task, drawn: Sequence[Drawn], transcripts: Sequence[Transcript]) -> Verdict:
+    """Judges what came back, from all the children that shared the cases. They are gone; only bytes are left."""
+    failures = [failure for transcript in transcripts for failure in _lost(transcript, drawn)]
+    answers = {index: answer for transcript in transcripts for index, answer in transcript.calls.items()}
     rows: list[CaseRow] = []
-    load = _load_failure(transcript)
-    if load:
-        failures.append(load)
-    for entry, answer in zip(drawn, transcript.calls, strict=False):
-        row, failure = _case(task, entry, answer)
+    for index, entry in enumerate(drawn):
+        if index not in answers:
+            rows.append(CaseRow(entry.case.label, entry.kind, None))
+            continue
+        row, failure = _case(task, entry, answers[index])
         rows.append(row)
         if failure:
             failures.append(failure)
-    if transcript.loss and transcript.loss.during != "load" and load is None:
-        at = min(len(transcript.calls), len(drawn) - 1)
-        failures.append(_loss_failure(transcript, drawn[at]))
-    rows += [CaseRow(entry.case.label, entry.kind, None) for entry in drawn[len(rows) :]]
-    headers = [answer.header for answer in transcript.calls]
-    builds = transcript.builds.header if transcript.builds else {}
-    decisive = min(failures, key=_precedence) if failures else None
-    compile_failed = any(f.status is Status.COMPILE_ERROR for f in failures)
+    headers = [answer.header for answer in answers.values()]
+    built = [transcript.builds.header for transcript in transcripts if transcript.builds]
     judged = [row.right for row in rows]
     return Verdict(
-        failure=decisive,
+        failure=min(failures, key=_precedence) if failures else None,
         rows=tuple(rows),
-        compiled=load is None and not compile_failed and not _lost_while_compiling(transcript) and bool(headers),
-        called=bool(rows) and all("error" not in h for h in headers) and len(headers) == len(drawn),
+        compiled=bool(headers) and not any(_before_running(failure) for failure in failures),
+        called=bool(rows) and len(headers) == len(drawn) and all("error" not in header for header in headers),
         numerically_right=None if None in judged or not judged else all(judged),
         traffic=_traffic(rows),
-        builds=_builds(builds),
-        targets=_strings(builds.get("targets")),
+        builds=tuple(build for header in built for build in _builds(header)),
+        targets=_targets(built),
         torch_ops=_summed(header.get("torch_ops") for header in headers),
-        reads=_reread(header for entry, header in zip(drawn, headers, strict=False) if entry.kind == "timed"),
+        reads=_reread(answers[i].header for i, entry in enumerate(drawn) if entry.kind == "timed" and i in answers),
         warnings=_stray_warnings(headers),
         compile_s=sum(_number(header.get("compile_s")) for header in headers),
         run_s=sum(_number(header.get("run_s")) for header in headers),
     )
+
+
+def _lost(transcript: Transcript, drawn: Sequence[Drawn]) -> list[Failure]:
+    """Why a child has not answered for all of its cases; nothing when it has."""
+    load = _load_failure(transcript)
+    if load:
+        return [load]
+    if transcript.loss is None:
+        return []
+    return [_loss_failure(transcript, drawn[transcript.last] if transcript.last is not None else None)]
+
+
+def _targets(built: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """What each target said: the first error that any child met, else ok."""
+    said: dict[str, str] = {}
+    for header in built:
+        for name, outcome in _strings(header.get("targets")).items():
+            said[name] = outcome if said.get(name, "ok") == "ok" else said[name]
+    return said
 
 
 def _precedence(failure: Failure) -> tuple[bool, int, int]:
@@ -187,8 +201,10 @@ def _judged(
     return None
 
 
-def _lost_while_compiling(transcript: Transcript) -> bool:
-    return transcript.loss is not None and transcript.loss.compiling is not None
+def _before_running(failure: Failure) -> bool:
+    """Whether the candidate failed to load, or a launch to compile."""
+    compiling = failure.loss is not None and failure.loss.compiling is not None
+    return failure.stage is Stage.LOAD or failure.status is Status.COMPILE_ERROR or compiling
 
 
 def _traffic(rows: Sequence[CaseRow]) -> float | None:

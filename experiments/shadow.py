@@ -17,8 +17,10 @@ def shadowed() -> str | None:
     """One line about the first of our packages that isn't ours here; None when all are."""
     for name in PACKAGES:
         found = _location(name)
+        if found is None:
+            return f"Python does not find kernelmend's package {name!r} in {HOME / name}; {ADVICE}"
         if found != HOME / name:
-            owner = _owner(name) if found else None
+            owner = _owner(name)
             whose = f" of {owner}" if owner else ""
             return f"Python finds the package {name!r}{whose} in {found}, not kernelmend's in {HOME / name}; {ADVICE}"
     changed = _overwritten()
@@ -26,8 +28,10 @@ def shadowed() -> str | None:
 
 
 def _location(name: str) -> Path | None:
+    """The package's folder; of a folder without `__init__.py`, which Python takes for a package too, that folder."""
     spec = importlib.util.find_spec(name)
-    return Path(spec.origin).resolve().parent if spec and spec.origin else None
+    places = list(spec.submodule_search_locations or []) if spec else []
+    return Path(places[0]).resolve() if places else None
 
 
 def _owner(name: str) -> str | None:

@@ -23,9 +23,10 @@ FORGE = """
 def held(evaluator: Evaluator, source: str, limits: Limits | None = None) -> tuple[Transcript, Verdict]:
     task = double_task()
     drawn = cases_of(task, 1)
-    with evaluator._pool.child() as child:
-        transcript = converse(child, source, task.entries, [entry.case for entry in drawn], limits or Limits())
-    return transcript, judge(task, drawn, transcript)
+    cases = list(enumerate(entry.case for entry in drawn))
+    with evaluator._pool.children(most=1) as (child,):
+        transcript = converse(child, source, task.entries, cases, limits or Limits())
+    return transcript, judge(task, drawn, [transcript])
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,13 @@ def test_a_shadowed_package_is_one_line_before_anything_is_imported(name: str, t
     assert done.stderr.startswith(f"error: Python finds the package {name!r} in {tmp_path / name}")
 
 
+def test_a_module_of_the_same_name_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "tasks.py").write_text("raise SystemExit('imported')\n")
+    done = kernelmend("tasks", "list", path=[tmp_path, ROOT], cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: Python does not find kernelmend's package 'tasks'")
+
+
 def test_the_distribution_that_shadows_is_named(tmp_path: Path) -> None:
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "__init__.py").write_text("")

@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from tasks.errors import UserError
 
     try:
-        rows = measure(select(arguments.tasks), arguments.repeats)
+        rows = measure(select(arguments.tasks), arguments.repeats, arguments.workers)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -64,13 +64,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0 if all(row.status == "correct" for row in rows) else 1
 
 
-def measure(tasks: Sequence[str], repeats: int) -> list[Row]:
+def measure(tasks: Sequence[str], repeats: int, workers: int) -> list[Row]:
     """The medians of each task, printed as they come. Raises UserError where this machine can't evaluate."""
     from evaluator.judge import Evaluator
 
     print(f"load average before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     rows = []
-    with Evaluator(device="cpu", targets=("sm90",), workers=1, secret=SECRET) as evaluator:
+    with Evaluator(device="cpu", targets=("sm90",), workers=workers, secret=SECRET) as evaluator:
         start = time.perf_counter()
         evaluator.describe()
         print(f"the warm process is up after {time.perf_counter() - start:.1f} s, once a run")
@@ -124,6 +124,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("tasks", nargs="*", metavar="TASK", help="ids, categories or globs (default: every built task)")
     parser.add_argument("--repeats", type=int, default=1, help="runs of each side and task; medians are shown (1)")
+    cores = os.cpu_count() or 1
+    parser.add_argument(
+        "--workers", type=int, default=cores, help="children that share the cases of one verdict (default: one a core)"
+    )
     return parser
 
 
