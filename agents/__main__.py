@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from tasks.command import finish
 from tasks.errors import UserError
 
 EXAMPLES = """\
@@ -69,4 +70,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    finish(main)

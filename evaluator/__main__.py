@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tasks.command import finish
 from tasks.errors import UserError
 
 if TYPE_CHECKING:
@@ -87,4 +88,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    finish(main)

@@ -29,7 +29,7 @@ class CaseRow:
 
 @dataclass(frozen=True)
 class KernelBuild:
-    """One compiled specialisation of one kernel: resources as the compiler reports them."""
+    """One compiled specialisation of one kernel: resources as the compiler reports them; `compile_s` with ptxas."""
 
     kernel: str
     target: str
@@ -50,7 +50,7 @@ class Evaluation:
     refuses; None when nothing was compared. `traffic` is bytes moved over the minimum, geometric mean over
     the stand-in cases (CPU tier; 1.0 is perfect). `speedup` over eager is None on the CPU tier. `targets`
     maps each compile target to "ok" or the first line of its error. `assurance` lists the fences that were
-    up. Times are in seconds.
+    up. Times are in seconds; `compile_s` is what the calls waited for the compiler (ptxas runs beside them).
     """
 
     task: str

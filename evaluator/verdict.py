@@ -102,6 +102,8 @@ def _lost(transcript: Transcript, drawn: Sequence[Drawn]) -> list[Failure]:
     load = _load_failure(transcript)
     if load:
         return [load]
+    if transcript.builds and isinstance(failed := transcript.builds.header.get("failed"), dict):
+        return [Failure(Status.COMPILE_ERROR, Stage.RUN, Reason.COMPILATION, error=failed)]
     if transcript.loss is None:
         return []
     return [_loss_failure(transcript, drawn[transcript.last] if transcript.last is not None else None)]

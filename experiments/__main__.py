@@ -50,4 +50,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if shadowed():
+        sys.exit(main())
+    from tasks.command import finish
+
+    finish(main)

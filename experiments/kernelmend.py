@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from experiments.shadow import shadowed
 
@@ -50,5 +51,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return int(importlib.import_module(COMMANDS[arguments[0]]).main(arguments[1:]))
 
 
+def console() -> NoReturn:
+    """The installed script."""
+    if shadowed():
+        sys.exit(main())
+    from tasks.command import finish
+
+    finish(main)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    console()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.catalog import HERE, Row, index, load, select
+from tasks.command import finish
 from tasks.errors import UserError, unknown
 
 if TYPE_CHECKING:
@@ -136,4 +137,4 @@ def _public(task: Task) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    finish(main)

@@ -66,6 +66,11 @@ OUTCOMES = {
         "correct",
         None,
     ),
+    "assembly that ptxas refuses": (
+        changed(("2 * x", "tl.inline_asm_elementwise('no.such.f32 $0, $1;', '=f,f', [x], tl.float32, True, 1)")),
+        "compile_error",
+        "compilation",
+    ),
     "inline assembly": (
         changed(("2 * x", "tl.inline_asm_elementwise('add.f32 $0, $1, $1;', '=f,f', [x], tl.float32, True, 1)")),
         "rejected",

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,6 +15,7 @@ from triton.runtime.errors import OutOfResources, PTXASError
 from triton.runtime.jit import JITFunction, TensorWrapper
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from evaluator.worker.assembler import Assembler
 from evaluator.worker.cache import PrivateCache
 from evaluator.worker.driver import AbsentDriver
 from evaluator.worker.memory import Memory
@@ -46,6 +43,7 @@ class Launcher:
         self.driver = driver
         self.target_names = target_names
         self.simulator = Simulator()
+        self.assembler = Assembler()
         self.filename = ""
         self.calls = Launches()
         self.builds: dict[int, dict[str, Any]] = {}
@@ -71,6 +69,7 @@ class Launcher:
 
         JITFunction.run = run
         JITFunction.__call__ = call
+        self.assembler.install()
         triton.runtime.driver.set_active(self.driver)
         triton.knobs.cache.manager_class = PrivateCache
         triton.testing.do_bench = self.driver.benchmark
@@ -104,6 +103,8 @@ class Launcher:
         start = time.perf_counter()
         self.on_compile(function.__name__)
         try:
+            # an autotuner drops a configuration that doesn't compile, so it has to hear of it at once
+            self.assembler.waits = self.driver.benchmarking
             if self.driver.benchmarking:
                 self._limit_tuning(function)
             kernel = self._run(function, *args, grid=None, warmup=True, **kwargs)
@@ -127,6 +128,7 @@ class Launcher:
         self._tuned[function] += 1
 
     def _compile_others(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.assembler.waits = True
         for index, name in enumerate(self.target_names[1:], start=1):
             with self.driver.pointed_at(index):
                 try:
@@ -148,27 +150,8 @@ class Launcher:
             "num_warps": int(kernel.metadata.num_warps),
             "num_stages": int(getattr(kernel.metadata, "num_stages", 0)),
             "compile_s": compile_s,
-            "cubin": kernel.asm.get("cubin"),
+            "assembled": self.assembler.taken(),
         }
-
-
-def resources(cubin: bytes | None, tool: Path | None) -> tuple[int | None, int | None]:
-    """Registers a thread and bytes of stack (spills) of a cubin, as `cuobjdump` reports them; None when unknown."""
-    if tool is None or cubin is None:
-        return None, None
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(cubin)
-        file.flush()
-        command = [str(tool), "--dump-resource-usage", file.name]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-    found = re.search(r"REG:(\d+) STACK:(\d+)", done.stdout)
-    return (int(found[1]), int(found[2])) if found else (None, None)
-
-
-def resource_tool() -> Path | None:
-    """The `cuobjdump` that comes with Triton, where it does."""
-    tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
-    return tool if tool.exists() else None
 
 
 def _bound(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

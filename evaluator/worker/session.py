@@ -17,8 +17,9 @@ from triton.runtime.errors import OutOfResources, PTXASError
 
 from evaluator import wire
 from evaluator.worker.guard import DeviceRedirect, TorchRecord, unwatched, watched
-from evaluator.worker.launches import COMPILE_FAILURES, Launcher, Launches, resource_tool, resources
+from evaluator.worker.launches import COMPILE_FAILURES, Launcher, Launches
 from evaluator.worker.pretence import pretend
+from evaluator.worker.resources import Resources
 from evaluator.worker.simulator import NotInterpretable
 
 TEXT_MAX = 20_000
@@ -99,12 +100,18 @@ class Session:
 
     def builds(self, header: dict[str, Any], frames: list[bytearray]) -> None:
         """Every compiled specialisation with its resources, and what the other targets said."""
-        tool = resource_tool()
         rows = []
+        failed: dict[str, Any] | None = None
         for build in self.launcher.builds.values():
-            registers, spill_bytes = resources(build.pop("cubin"), tool)
-            rows.append({**build, "registers": registers, "spill_bytes": spill_bytes})
-        self._reply({"builds": rows, "targets": self.launcher.targets_seen})
+            future = build.pop("assembled")
+            try:
+                taken = future.result() if future else Resources(None, None, 0.0)
+            except PTXASError as error:
+                failed = failed or self._described(error)
+                continue
+            compile_s = build["compile_s"] + taken.assemble_s
+            rows.append({**build, **asdict(taken), "compile_s": compile_s})
+        self._reply({"builds": rows, "targets": self.launcher.targets_seen, "failed": failed})
 
     def _packed(self, value: Any, out: list[memoryview], record: TorchRecord, named: dict[Any, Any], depth: int) -> Any:
         """A value as the judge reads it: tensors as contiguous bytes, anything odd by the name of its type."""

@@ -1,0 +1,60 @@
+"""ptxas beside the work: the last stage of a compilation runs while the kernel is already being interpreted.
+
+It is a third of a small kernel's compilation, waits for another program, and almost never fails once the stages before
+it have passed. So the compiler goes on without it, and the worker asks for all of it before its last answer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from triton.backends.nvidia.compiler import CUDABackend
+
+from evaluator.worker.resources import Resources, resources_of
+
+Stage = Callable[[Any, dict[str, Any]], bytes]
+
+
+@dataclass
+class Assembler:
+    """Takes the place of the compiler's `cubin` stage. `waits`: the compiler waits for ptxas after all."""
+
+    waits: bool = False
+    last: Future[Resources] | None = None
+    _threads: ThreadPoolExecutor | None = None
+
+    def install(self) -> None:
+        """Routes the `cubin` stage of every later compilation in this process through here."""
+        add_stages = CUDABackend.add_stages
+        assembler = self
+
+        def added(backend: Any, stages: dict[str, Stage], *args: Any) -> None:
+            add_stages(backend, stages, *args)
+            assemble = stages["cubin"]
+            stages["cubin"] = lambda ptx, metadata: assembler.begin(assemble, ptx, metadata)
+
+        CUDABackend.add_stages = added
+
+    def begin(self, assemble: Stage, ptx: Any, metadata: dict[str, Any]) -> bytes:
+        """Assembles now, or leaves a future in `last` and gives the compiler an empty cubin in the meantime."""
+        if self.waits:
+            return assemble(ptx, metadata)
+        # threads can't be inherited through a fork, so a child makes its own when it first compiles
+        self._threads = self._threads or ThreadPoolExecutor(2)
+        self.last = self._threads.submit(_assembled, assemble, ptx, dict(metadata))
+        return b""
+
+    def taken(self) -> Future[Resources] | None:
+        """The future of the last compilation, once."""
+        last, self.last = self.last, None
+        return last
+
+
+def _assembled(assemble: Stage, ptx: Any, metadata: dict[str, Any]) -> Resources:
+    start = time.perf_counter()
+    cubin = assemble(ptx, metadata)
+    return resources_of(cubin, time.perf_counter() - start)
