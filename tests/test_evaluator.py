@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -161,6 +162,26 @@ def test_a_dead_warm_process_is_an_infra_error_and_is_replaced() -> None:
         lost = fragile.evaluate(double_task(), other)
         assert (lost.status, lost.reason) == ("infra_error", "infrastructure")
         assert fragile.evaluate(double_task(), other).correct
+
+
+def test_the_warm_process_has_one_thread(evaluator: Evaluator) -> None:
+    assert evaluator.evaluate(double_task(), GOOD).correct
+    assert len(list(Path(f"/proc/{evaluator._pool._all[0].process.pid}/task").iterdir())) == 1
+
+
+def test_a_verdict_is_the_same_from_several_children(evaluator: Evaluator) -> None:
+    sources = [
+        GOOD,
+        changed(("2 * x", "3 * x")),
+        changed(("2 * x", "tl.tanh(x)")),
+        changed((RETURN, "return y.clone()")),
+    ]
+    with Evaluator(workers=3, secret=b"a secret that tests may fix") as several:
+        for source in sources:
+            alone, shared = evaluator.evaluate(double_task(), source), several.evaluate(double_task(), source)
+            assert (alone.status, alone.reason, alone.traffic) == (shared.status, shared.reason, shared.traffic)
+            if alone.status != "compile_error":
+                assert [row.right for row in alone.cases] == [row.right for row in shared.cases]
 
 
 def test_a_worker_sees_neither_keys_nor_oracles(evaluator: Evaluator, monkeypatch: pytest.MonkeyPatch) -> None:

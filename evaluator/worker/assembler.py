@@ -21,7 +21,10 @@ Stage = Callable[[Any, dict[str, Any]], bytes]
 
 @dataclass
 class Assembler:
-    """Takes the place of the compiler's `cubin` stage. `waits`: the compiler waits for ptxas after all."""
+    """Takes the place of the compiler's `cubin` stage. `waits`: the compiler waits for ptxas after all.
+
+    It also waits until `start`: the warm process has no second thread, and a fork would lose one.
+    """
 
     waits: bool = False
     last: Future[Resources] | None = None
@@ -39,12 +42,14 @@ class Assembler:
 
         CUDABackend.add_stages = added
 
+    def start(self) -> None:
+        """From here on ptxas runs beside the work; called in a child."""
+        self._threads = ThreadPoolExecutor(2)
+
     def begin(self, assemble: Stage, ptx: Any, metadata: dict[str, Any]) -> bytes:
         """Assembles now, or leaves a future in `last` and gives the compiler an empty cubin in the meantime."""
-        if self.waits:
+        if self.waits or self._threads is None:
             return assemble(ptx, metadata)
-        # threads can't be inherited through a fork, so a child makes its own when it first compiles
-        self._threads = self._threads or ThreadPoolExecutor(2)
         self.last = self._threads.submit(_assembled, assemble, ptx, dict(metadata))
         return b""
 

@@ -40,6 +40,7 @@ class Session:
     def serve(self) -> None:
         """Answers `load`, `call` and `builds` until the judge hangs up."""
         pretend(self.launcher.driver)
+        self.launcher.assembler.start()
         answers = {"load": self.load, "call": self.call, "builds": self.builds}
         while True:
             try:
