@@ -15,6 +15,7 @@ from agents.registry import convertible, find, flaws, load_method, options_of
 from agents.scripted import Endless, Event, ScriptedContext
 from evaluator.records import Evaluation
 from tasks.outcomes import Reason, Stage, Status
+from tasks.parsing import parse
 from tasks.task import Task
 
 ROUNDS = 4
@@ -177,7 +178,7 @@ def _first_difference(first: list[Event], second: list[Event]) -> str | None:
 def _outside(method: type[Method]) -> Iterator[str]:
     """What the method's file uses besides the context."""
     try:
-        tree = ast.parse(inspect.getsource(inspect.getmodule(method) or method))
+        tree = parse(inspect.getsource(inspect.getmodule(method) or method))
     except (OSError, TypeError, SyntaxError):
         yield "its source can't be read, so that imports were not looked at"
         return

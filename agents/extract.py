@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from tasks.parsing import parse
 
 PYTHON_TAGS = {"", "python", "py", "python3", "triton"}
 THINKING = re.compile(r"<(think|thinking)>.*?(</\1>|\Z)", re.DOTALL)
@@ -149,7 +150,7 @@ def _worth(source: str) -> tuple[bool, bool, int]:
 
 def _parses(source: str) -> bool:
     try:
-        ast.parse(source)
+        parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

@@ -10,6 +10,7 @@ import ast
 from dataclasses import dataclass
 
 from tasks.outcomes import Reason
+from tasks.parsing import parse
 
 ESCAPE_MODULES = {
     "_thread", "agents", "asyncio", "atexit", "builtins", "cffi", "code", "codecs", "concurrent", "contextvars",
@@ -46,7 +47,7 @@ class StaticFinding:
 def inspect_source(source: str) -> StaticFinding:
     """Parses `source` and looks for escapes. Never runs it."""
     try:
-        tree = ast.parse(source)
+        tree = parse(source)
     except SyntaxError as error:
         return StaticFinding(Reason.SYNTAX_ERROR, f"{type(error).__name__}: {error.msg}", error.lineno)
     except (ValueError, RecursionError, MemoryError) as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tasks.faults.syntax import Function, is_jit, names, ordered, parameters, target_names
+from tasks.parsing import parse
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Code:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tree = ast.parse(text)
+        self.tree = parse(text)
         self._bytes = text.encode()
         self._starts = [0]
         for line in self._bytes.splitlines(keepends=True):
