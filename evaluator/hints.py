@@ -57,13 +57,17 @@ RULES: tuple[tuple[str, str], ...] = (
         r"subscript|cannot index|unsupported tensor index",
         "a tensor in a kernel can't be indexed by a number: load the element, or use tl.sum with a mask",
     ),
+    (
+        r"'NoneType' object has no attribute",
+        "an argument of the kernel is None: pass a flag that is tl.constexpr, and load only under `if FLAG:`",
+    ),
     (r"global variable", "a kernel reads only globals that are tl.constexpr: pass the value as an argument"),
 )
 
 
 def hint_for(message: str) -> str | None:
     """One line of advice for an error message, or None for what is not known."""
-    missing = re.search(r"has no attribute '(\w+)'", message)
+    missing = re.search(r"module 'triton\.language[\w.]*' has no attribute '(\w+)'", message)
     if missing:
         name = missing[1]
         return f"triton.language has no `{name}`" + (f": {INSTEAD[name]}" if name in INSTEAD else "")

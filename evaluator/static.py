@@ -33,6 +33,12 @@ HARMLESS_DUNDERS = {
     "__repr__", "__post_init__", "__iter__", "__getitem__", "__enter__", "__exit__", "__main__", "__future__",
 }  # fmt: skip
 
+# boilerplate round many kernels: computing a path reads nothing, and a worker's sys.path is its own
+HARMLESS_CHAINS = {
+    "os.path.abspath", "os.path.basename", "os.path.dirname", "os.path.join", "os.path.realpath", "os.environ.get",
+    "os.getenv", "sys.path.append", "sys.path.insert", "sys.exit",
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class StaticFinding:
@@ -55,8 +61,11 @@ def inspect_source(source: str) -> StaticFinding:
     aliases = _aliases(tree)
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     own = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    harmless = _harmless_nodes(tree, aliases)
     warnings = []
     for node in ast.walk(tree):
+        if id(node) in harmless:
+            continue
         for what, name in _escapes(node, aliases):
             line = getattr(node, "lineno", None)
             if what in own:
@@ -81,15 +90,26 @@ def _aliases(tree: ast.AST) -> dict[str, str]:
     return names
 
 
+def _harmless_nodes(tree: ast.AST, aliases: dict[str, str]) -> set[int]:
+    """Ids of the nodes inside allowed chains on `os` and `sys`."""
+    found: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and _path(node, aliases) in HARMLESS_CHAINS:
+            found |= {id(part) for part in ast.walk(node)}
+    return found
+
+
 def _escapes(node: ast.AST, aliases: dict[str, str]) -> list[tuple[str, str | None]]:
     """(what, the name that an import binds) for each way out that this node is."""
     if isinstance(node, ast.Import):
-        return [(i.name, i.asname or i.name.split(".")[0]) for i in node.names if _forbidden(i.name)]
+        names = [item for item in node.names if item.name.split(".")[0] not in ("os", "sys")]  # judged by their use
+        return [(i.name, i.asname or i.name.split(".")[0]) for i in names if _forbidden(i.name)]
     if isinstance(node, ast.ImportFrom):
         module = node.module or ""
         return [(f"{module}.{i.name}", i.asname or i.name) for i in node.names if _forbidden(f"{module}.{i.name}")]
-    if isinstance(node, ast.Name) and node.id in ESCAPE_NAMES:
-        return [(node.id, None)]
+    if isinstance(node, ast.Name):
+        module = aliases.get(node.id, "").split(".")[0]
+        return [(module or node.id, None)] if node.id in ESCAPE_NAMES or module in ("os", "sys") else []
     if isinstance(node, ast.Attribute):
         path = _path(node, aliases)
         if path and _forbidden(path):

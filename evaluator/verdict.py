@@ -128,6 +128,8 @@ def _load_failure(transcript: Transcript) -> Failure | None:
     if transcript.load is None:
         return _loss_failure(transcript, None)
     error = transcript.load.header.get("error")
+    if isinstance(error, dict) and error.get("kind") in COMPILE_REASONS:  # a launch at the top of the file
+        return Failure(Status.COMPILE_ERROR, Stage.LOAD, COMPILE_REASONS[error["kind"]], error=error)
     if isinstance(error, dict):
         return Failure(Status.RUNTIME_ERROR, Stage.LOAD, Reason.LOAD_ERROR, error=error, log=transcript.ending.log)
     if transcript.load.header.get("entry") is not True:

@@ -22,6 +22,18 @@ OUTCOMES = {
     "not python": ("Here is the kernel you asked for.", "compile_error", "syntax_error"),
     "null byte": ("x = 1\0", "compile_error", "syntax_error"),
     "escape": (changed((RETURN, "import os; os._exit(0)")), "rejected", "escape"),
+    "an escape by a harmless module": (changed((RETURN, "import os; f = os; return y")), "rejected", "escape"),
+    "paths and sys.path": (
+        "import os, sys\nsys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))\n" + GOOD,
+        "correct",
+        None,
+    ),
+    "a way out of os.path": (changed((RETURN, "import os; os.path.os.remove('x'); return y")), "rejected", "escape"),
+    "a broken launch at the top": (
+        changed(("2 * x", "tl.tanh(x)")) + "\n\ndouble(torch.ones(8, device='cuda'))\n",
+        "compile_error",
+        "compilation",
+    ),
     "import fails": ("import no_such_module\n" + GOOD, "runtime_error", "load_error"),
     "exit at import": ("raise SystemExit(0)\n" + GOOD, "runtime_error", "load_error"),
     "no entry": (changed(("def double(", "def twice(")), "runtime_error", "no_entry"),

@@ -159,14 +159,16 @@ class Session:
         chain = [error]
         while (cause := chain[-1].__cause__) and len(chain) < 8:
             chain.append(cause)
-        # a mistake in a helper surfaces as one CompilationError per caller; the innermost names the place
+        # a mistake in a helper surfaces as one CompilationError per caller: the innermost one says what, and the
+        # innermost one in the candidate's own file says where
         told = [e for e in chain if isinstance(e, CompilationError)] or chain[:1]
-        launched = self._place(error) if not isinstance(error, CompilationError) else self._traced(error)
+        places = [place for e in reversed(told) if (place := self._place(e))]
+        own = [place for place in places if place["line"] is not None]
         return {
             "kind": kind,
             "type": type(error).__name__,
-            "message": _message(told[-1]),
-            **(self._place(told[-1]) or launched),
+            "message": _message(told[-1]) or f"{type(chain[-1]).__name__}: {_message(chain[-1])}",
+            **next(iter(own or places), {}),
         }
 
     def _place(self, error: BaseException) -> dict[str, Any]:

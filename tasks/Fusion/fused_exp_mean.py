@@ -105,6 +105,7 @@ def results(input: torch.Tensor, dim: Dims) -> int:
 TASK = Task(
     id="Fusion/fused_exp_mean",
     entry="fused_exp_mean",
+    aliases=("exp_mean",),
     signature="fused_exp_mean(input, dim=None, keepdim=False, dtype=None, out=None)",
     text=TEXT,
     reference=reference,
