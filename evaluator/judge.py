@@ -135,11 +135,6 @@ def cases_of(task: Task, seed: int) -> list[Drawn]:
     ]
 
 
-def no_code(task: Task) -> Evaluation:
-    """The evaluation of a reply that holds no code."""
-    return _refused(task, source_sha(""), StaticFinding(Reason.NO_CODE, "the reply holds no code", None), "", 0.0)
-
-
 def _refused(task: Task, sha: str, finding: StaticFinding, source: str, total_s: float) -> Evaluation:
     status = Status.COMPILE_ERROR if finding.reason is Reason.SYNTAX_ERROR else Status.REJECTED
     text = diagnose_static(finding, source)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.judge import Evaluator, no_code
+from evaluator.judge import Evaluator
 from evaluator.limits import Limits
 from evaluator.records import Evaluation
 from tasks.errors import UserError
@@ -223,8 +223,3 @@ def test_users_mistakes() -> None:
         Evaluator(device="tpu")
     with pytest.raises(UserError, match="GPU tier"):
         Evaluator(device="cuda")
-
-
-def test_a_reply_without_code() -> None:
-    evaluation = no_code(double_task())
-    assert (evaluation.status, evaluation.reason, evaluation.stage) == ("rejected", "no_code", "static")
