@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tasks.command import finish
+from tasks.command import Parser, finish
 from tasks.errors import UserError
 
 EXAMPLES = """\
@@ -56,7 +56,7 @@ def check(spec: str) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser("python -m agents", description=__doc__, epilog=EXAMPLES, formatter_class=raw)
+    parser = Parser("python -m agents", description=__doc__, epilog=EXAMPLES, formatter_class=raw)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     listing = commands.add_parser(
         "methods", help="list methods and their options, or check one", epilog=EXAMPLES, formatter_class=raw

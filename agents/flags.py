@@ -57,7 +57,12 @@ def make_parser() -> Parser:
     add("--targets", metavar="LIST", help="GPUs to compile for, the first decides: sm90,gfx942 (default: sm90)")
     add("--device", metavar="DEVICE", help="auto, cpu or cuda (default: auto)")
     add("--workers", type=int, metavar="N", help="tasks at a time (default: one for each CPU, 8 at most)")
-    add("--seed", type=int, metavar="N", help="seed of the method's and the apprentice's choices (default: 0)")
+    add(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="seed of the method's and the apprentice's choices (default: 0); each run draws its own hidden cases",
+    )
     add("--out", metavar="DIR", help="the run's folder (default: experiments/runs/<time>-<method>-<model>)")
     add("--prompts", metavar="DIR", help="a folder of templates that come before the built-in ones")
     add("-o", "--option", action="append", metavar="KEY=VALUE", help="an option of the method; may be repeated")

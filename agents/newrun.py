@@ -15,7 +15,7 @@ from agents.config import RunConfig
 from agents.lock import lock
 from agents.protocol import Candidate
 from agents.runfolder import SCHEMA, Run, open_run
-from tasks.errors import UserError
+from tasks.errors import UserError, unknown
 
 ROOT = Path("experiments/runs")
 TASK_ID = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
@@ -141,3 +141,12 @@ def _write_json(path: Path, record: Mapping[str, Any]) -> None:
         os.replace(fresh, path)
     except OSError as error:
         raise UserError(f"can't write {path}: {error.strerror}") from error
+
+
+def find_run(name: str) -> Run:
+    """The run in the folder `name`, or of that name in `experiments/runs`. Raises UserError, with near names."""
+    for folder in (Path(name), ROOT / name):
+        if folder.is_dir():
+            return open_run(folder)
+    there = [path.name for path in ROOT.iterdir() if path.is_dir()] if ROOT.is_dir() else []
+    raise unknown("run", name, there) if there else UserError(f"no run folder {name!r}")

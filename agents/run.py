@@ -41,9 +41,16 @@ class Plan:
     @property
     def notes(self) -> list[str]:
         """What the user should know besides what was asked for."""
-        if self.rounds == self.config.rounds:
-            return []
-        return [f"{self.method.name} has {self.rounds} round(s) at most; {self.config.rounds} were asked for"]
+        notes = []
+        if self.rounds != self.config.rounds:
+            notes.append(f"{self.method.name} has {self.rounds} round(s) at most; {self.config.rounds} were asked for")
+        if self.model.simulated:
+            from agents.models.mutants import knows
+
+            strange = [task.id for task in self.tasks if not knows(task.id)]
+            if strange:
+                notes.append(f"the simulation knows the suite's tasks only: nothing but prose for {', '.join(strange)}")
+        return notes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,7 +71,7 @@ def _main(arguments: Sequence[str] | None) -> int:
         extra = sorted(set(given(args)) - set(BESIDE_RESUME))
         if extra:
             raise UserError(f"--{extra[0].replace('_', '-')} can't be changed by --resume, which takes it from the run")
-        return _resume(Path(args.resume), args.workers)
+        return _resume(args.resume, args.workers)
     config, folder = resolve(args)
     if args.dry_run:
         return _show(_plan(config))
@@ -137,11 +144,11 @@ def _start(config: RunConfig, folder: Path | None) -> int:
             return _drive(run, plan, evaluator)
 
 
-def _resume(path: Path, workers: int | None) -> int:
-    from agents.newrun import amend, held, timestamp
-    from agents.runfolder import open_run
+def _resume(name: str, workers: int | None) -> int:
+    from agents.newrun import amend, find_run, held, timestamp
 
-    run = open_run(path)
+    run = find_run(name)
+    path = run.path
     states = {task: run.state(task) for task in run.tasks}  # a damaged log is told before anything is started
     if set(states.values()) == {"done"} and run.record["state"] == "done":
         print(f"every task of {path} is done: python -m experiments table {path}")

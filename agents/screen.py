@@ -105,6 +105,8 @@ class Screen:
             self._line(f"not finished, and counted against nobody: {_some(these)}: {_first_line(reason)}", style="red")
         if end.state != "done":
             self.how_to_resume()
+        else:
+            self._line(f"see it again: python -m experiments table {self._run.path}")
         if self._run.simulation_notice:
             self._line(self._run.simulation_notice, style="bold yellow")
 
@@ -152,9 +154,9 @@ class Screen:
         figures = {"speedup": verdict.speedup, "traffic": verdict.traffic} if verdict.correct else {}
         known = "".join(f", {name} {value:.2f}x" for name, value in figures.items() if value is not None)
         reason = f" ({verdict.reason})" if verdict.reason else ""
-        return (
-            f"{count} {task}: {verdict.status}{reason} in round {best.round}{known}, {len(self._seen[task])} submitted"
-        )
+        solved = [seen.round for seen in self._seen[task] if seen.evaluation.correct]
+        when = f"from round {min(solved)}" if solved else f"in round {best.round}"
+        return f"{count} {task}: {verdict.status}{reason} {when}{known}, {len(self._seen[task])} submitted"
 
     def _table(self) -> Table:
         from rich import box

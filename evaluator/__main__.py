@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.command import finish
+from tasks.command import Parser, finish
 from tasks.errors import UserError
 
 if TYPE_CHECKING:
@@ -71,9 +71,7 @@ def _read(path: Path) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m evaluator", epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog="python -m evaluator", epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     command = commands.add_parser(
         "check", help="judge one source file", epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -35,6 +35,8 @@ def diagnose_static(finding: StaticFinding, source: str) -> str:
     assert finding.reason is not None
     status = Status.COMPILE_ERROR if finding.reason is Reason.SYNTAX_ERROR else Status.REJECTED
     lines = [_headline(status, finding.reason, Stage.STATIC), finding.message]
+    if finding.reason is Reason.SYNTAX_ERROR and "```" in source:
+        lines.append("hint: the source holds a Markdown fence; it must be the code alone")
     if finding.reason is Reason.ESCAPE:
         lines.append("a kernel file imports torch, triton, triton.language and math, and needs nothing else")
     return clean("\n".join(lines + _excerpt(source, finding.line, None)))

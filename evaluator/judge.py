@@ -119,7 +119,7 @@ class Evaluator:
 
     def _static(self, source: str) -> StaticFinding:
         if not source.strip():
-            return StaticFinding(Reason.NO_CODE, "the reply holds no code", None)
+            return StaticFinding(Reason.NO_CODE, "there is no code", None)
         if len(source.encode("utf-8", "surrogatepass")) > self.limits.source_bytes_max:
             return StaticFinding(Reason.ESCAPE, f"the source is over {self.limits.source_bytes_max} bytes", None)
         return inspect_source(source)

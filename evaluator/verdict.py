@@ -83,7 +83,7 @@ def judge(task: Task, drawn: Sequence[Drawn], transcripts: Sequence[Transcript])
     return Verdict(
         failure=min(failures, key=_precedence) if failures else None,
         rows=tuple(rows),
-        compiled=bool(headers) and not any(_before_running(failure) for failure in failures),
+        compiled=_loaded(transcripts) and not any(_before_running(failure) for failure in failures),
         called=bool(rows) and len(headers) == len(drawn) and all("error" not in header for header in headers),
         numerically_right=None if None in judged or not judged else all(judged),
         traffic=_traffic(rows),
@@ -203,6 +203,10 @@ def _judged(
         stage = Stage.CONTRACT if formal else Stage.COMPARE
         return Failure(Status.WRONG, stage, mismatch.reason, drawn, mismatch=mismatch, strays=strays)
     return None
+
+
+def _loaded(transcripts: Sequence[Transcript]) -> bool:
+    return all(t.load is not None and t.load.header.get("entry") is True for t in transcripts)
 
 
 def _before_running(failure: Failure) -> bool:

@@ -17,13 +17,14 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line. Returns the exit code: 0, 1 for a replay that differs from its log, 2 for a mistake."""
-    arguments = _parser().parse_args(argv)
     problem = shadowed()
     if problem:
         print(f"error: {problem}", file=sys.stderr)
         return 2
+    arguments = _parser().parse_args(argv)
+    from agents.newrun import find_run
     from experiments.replay import replay
-    from experiments.table import find_run, table
+    from experiments.table import table
     from tasks.errors import UserError
 
     try:
@@ -35,7 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser("python -m experiments", description=__doc__, epilog=EXAMPLES, formatter_class=raw)
+    from tasks.command import Parser
+
+    parser = Parser("python -m experiments", description=__doc__, epilog=EXAMPLES, formatter_class=raw)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in (
         ("table", "the account of a run, finished or not: rates, states and figures of every round, then every task"),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.catalog import HERE, Row, index, load, select
-from tasks.command import finish
+from tasks.command import Parser, finish
 from tasks.errors import UserError, unknown
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         else:
             print("\n".join(_shown(_one(options.id))))
     except UserError as error:
-        print(error, file=sys.stderr)
+        print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser("python -m tasks", description=__doc__, epilog=EXAMPLES, formatter_class=raw)
+    parser = Parser("python -m tasks", description=__doc__, epilog=EXAMPLES, formatter_class=raw)
     commands = parser.add_subparsers(dest="command", required=True)
     listing = commands.add_parser(
         "list",

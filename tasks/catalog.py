@@ -113,6 +113,8 @@ def _matches(pattern: str) -> Iterable[str]:
         ids = [name for name in built() if fnmatch.fnmatchcase(name, pattern)]
         if not ids and any(fnmatch.fnmatchcase(name, pattern) for name in rows):
             raise UserError(f"no task that matches {pattern!r} is built yet; `python -m tasks list` shows which are")
+        if not ids:
+            raise UserError(f"no task matches {pattern!r}; `python -m tasks list` shows them all")
     elif pattern in {row.category for row in rows.values()}:
         ids = [name for name in built() if rows[name].category == pattern]
         if not ids:

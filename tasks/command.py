@@ -1,11 +1,19 @@
-"""The end of a command line program: its exit code, and a reader that has had enough."""
+"""What the command line programs share: mistakes in one line, and an end without a traceback."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Callable
 from typing import NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that tells a mistake in one line and exits with 2."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {message}; see `{self.prog} --help`\n")
 
 
 def finish(main: Callable[[], int]) -> NoReturn:

@@ -53,7 +53,12 @@ def test_patterns_add_up_without_repeats():
 
 @pytest.mark.parametrize(
     ("pattern", "hint"),
-    [("softmx", "Math/softmax"), ("math/SOFTMAX", "Math/softmax"), ("Loos", "Loss"), ("*/nothing_like_it", "known: ")],
+    [
+        ("softmx", "Math/softmax"),
+        ("math/SOFTMAX", "Math/softmax"),
+        ("Loos", "Loss"),
+        ("*/nothing_like_it", "no task matches"),
+    ],
 )
 def test_an_unknown_name_gives_near_matches_in_one_line(pattern, hint):
     with pytest.raises(UserError) as raised:

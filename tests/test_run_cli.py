@@ -71,7 +71,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--workers", "-1"], "--workers must be at least 1"),
         (["--prompts", "absent"], "no folder of templates 'absent'"),
         (["--config", "absent.toml"], "absent.toml"),
-        (["--resume", "absent"], "no run in absent"),
+        (["--resume", "absent"], "no run folder"),
         (["--resume", "absent", "--rounds", "9"], "--rounds can't be changed by --resume"),
         (["--resume", "absent", "-o", "candidates=9"], "--option can't be changed by --resume"),
         (["--modle", "x"], "did you mean '--model'"),

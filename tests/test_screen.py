@@ -42,7 +42,7 @@ def test_elsewhere_each_task_and_each_round_is_a_line(tmp_path: Path) -> None:
     assert "a note" in lines
     ends = [line for line in lines if line.startswith(("[1 of 2]", "[2 of 2]"))]
     assert len(ends) == 2
-    assert any("Toy/one: correct in round" in line and "traffic 2.00x, 6 submitted" in line for line in ends)
+    assert any("Toy/one: correct from round" in line and "traffic 2.00x, 6 submitted" in line for line in ends)
     assert any("Toy/two: wrong (mismatch) in round" in line for line in ends)
     rounds = [line for line in lines if line.startswith("round ")]
     assert [line.split(":")[0] for line in rounds] == ["round 1", "round 2"]
