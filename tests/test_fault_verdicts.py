@@ -14,7 +14,7 @@ import pytest
 
 from agents.models.prompt import read
 from agents.protocol import Candidate, Message
-from evaluator.judge import Evaluator, no_code
+from evaluator.judge import Evaluator
 from evaluator.records import Evaluation
 from prompts.loader import Templates
 from tasks.catalog import built, load, oracle_path
@@ -50,7 +50,7 @@ def evaluator() -> Iterator[Evaluator]:
 
 def judged(evaluator: Evaluator, fault: Fault, task: str) -> tuple[str, Evaluation]:
     if Reason.NO_CODE in fault.reasons:
-        return "", no_code(load(task))
+        return "", evaluator.evaluate(load(task), "")
     source = fault.apply(oracle(task))
     assert source is not None
     return source, evaluator.evaluate(load(task), source)
