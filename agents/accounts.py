@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from agents.log import Event
 from agents.protocol import Usage
-from agents.runfolder import Run, candidates_of
+from agents.runfolder import Run, candidates_of, imported_of
 from agents.tracker import Account, account
+from evaluator.records import Evaluation
 
 
 @dataclass(frozen=True)
@@ -19,14 +20,40 @@ class LoggedReply:
     usage: Usage
 
 
-def account_of(run: Run) -> Account:
-    """The account of a run, finished or not. Raises UserError for a damaged log."""
-    events = {task: run.events(task) for task in run.tasks}
-    return account(
-        run.tasks,
-        {task: candidates_of(task, its) for task, its in events.items()},
-        {task: replies_of(its) for task, its in events.items()},
-    )
+@dataclass(frozen=True)
+class LoggedVerdict:
+    """A verdict and the round, counted from 1, that submitted its source."""
+
+    round: int
+    evaluation: Evaluation
+
+
+def account_of(run: Run, *, recorded: bool = False) -> Account:
+    """The account of a run, finished or not; with `recorded`, by the verdicts that an imported run's origin gave.
+
+    Logs are read one at a time, and their texts let go. Raises UserError for a damaged log.
+    """
+    verdicts: dict[str, list[LoggedVerdict]] = {}
+    replies: dict[str, list[LoggedReply]] = {}
+    for task in run.tasks:
+        events = run.events(task)
+        verdicts[task] = recorded_verdicts(task, events) if recorded else own_verdicts(task, events)
+        replies[task] = replies_of(events)
+    return account(run.tasks, verdicts, replies)
+
+
+def own_verdicts(task: str, events: list[Event]) -> list[LoggedVerdict]:
+    """This project's verdicts in a task's events, by index of the candidate."""
+    return [LoggedVerdict(one.round, one.evaluation) for one in candidates_of(task, events)]
+
+
+def recorded_verdicts(task: str, events: list[Event]) -> list[LoggedVerdict]:
+    """What the origin of imported sources said of them, as evaluations, by index."""
+    return [
+        LoggedVerdict(one.round, one.recorded.evaluation(task, one.place["source"]))
+        for one in imported_of(task, events)
+        if one.recorded
+    ]
 
 
 def replies_of(events: Sequence[Event]) -> list[LoggedReply]:

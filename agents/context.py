@@ -29,6 +29,7 @@ from agents.protocol import (
     Submission,
     Usage,
 )
+from agents.verdicts import logged_verdict, verdict_of
 from evaluator.records import Evaluation
 from tasks.errors import UserError
 from tasks.outcomes import Reason, Stage, Status
@@ -241,13 +242,13 @@ class LoopContext:
     def _recorded_candidate(self, question: tuple[Event, str]) -> Candidate | None:
         place, source = question
         event = self._journal.answer("evaluation", place)
-        return None if event is None else _candidate(place, source, Evaluation.from_json(event["evaluation"]))
+        return None if event is None else _candidate(place, source, verdict_of(self.task.id, event))
 
     def _judge(self, question: tuple[Event, str]) -> Candidate:
         self._check_stop()
         place, source = question
         verdict = self._evaluator.evaluate(self.task, source) if source.strip() else no_code(self.task, place["source"])
-        event = {"type": "evaluation", **place, "evaluation": verdict.to_json()}
+        event = {"type": "evaluation", **place, "evaluation": logged_verdict(verdict)}
         self._journal.record(event, [source], durable=True)
         if verdict.status is Status.INFRA_ERROR:
             raise Halt("error", f"evaluator: {verdict.diagnosis.strip() or verdict.reason or 'no reason given'}")

@@ -53,7 +53,7 @@ def identity(event: Event) -> Identity:
             return kind, event["key"], event["n"]
         case "round":
             return kind, event["number"]
-        case "request" | "evaluation" | "note":
+        case "request" | "evaluation" | "note" | "imported":
             return kind, event["index"]
         case _:
             return (kind,)

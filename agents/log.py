@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from agents.lock import lock
+from agents.upgrades import SCHEMA, upgraded
 from tasks.errors import UserError
 
-SCHEMA = 1
-
 Event = dict[str, Any]
+STARTS = ("task_start", "resume")
 
 
 def sha_of(text: str) -> str:
@@ -128,6 +128,7 @@ def _parse(path: Path, data: bytes) -> list[Event]:
         first = events[0]
         if first["type"] != "task_start" or not isinstance(first.get("schema"), int):
             raise UserError(f"{path}, line 1: not the start of a kernelmend log")
-        if first["schema"] > SCHEMA:
-            raise UserError(f"{path} has log schema {first['schema']}; this version reads up to {SCHEMA}")
-    return events
+        newest = max(event.get("schema", 0) for event in events if event["type"] in STARTS)
+        if newest > SCHEMA:
+            raise UserError(f"{path} has log schema {newest}; this version reads up to {SCHEMA}")
+    return upgraded(events)

@@ -24,10 +24,11 @@ from typing import Any
 
 from agents.context import EvaluatorLike, Halt, LoopContext, TemplatesLike
 from agents.journal import Diverged, Divergence, Journal
-from agents.log import SCHEMA, Event, LogWriter
+from agents.log import Event, LogWriter
 from agents.newrun import write_best
 from agents.protocol import Method, Model
 from agents.runfolder import Run, state_of
+from agents.upgrades import SCHEMA
 from tasks.errors import UserError
 from tasks.task import Task
 
@@ -138,7 +139,7 @@ def _run_logged(run: Run, task: Task, parts: Parts, log: LogWriter, observe: Obs
 
     journal = Journal(task.id, log.events, write, sync)
     if log.events:
-        log.write({"type": "resume", "recorded": len(log.events)})
+        log.write({"type": "resume", "schema": SCHEMA, "recorded": len(log.events)})
     context = make_context(run, task, parts, journal, stop)
     end = drive(task, parts.method, run, journal, context)
     event = {"type": "task_end", "state": end.state, "reason": end.reason, "traceback": end.traceback}

@@ -11,10 +11,12 @@ from typing import Any
 
 from agents.config import RunConfig
 from agents.log import Event, read_task, texts_of
+from agents.verdicts import Recorded, recorded_of, verdict_of
 from evaluator.records import Evaluation
 from tasks.errors import UserError
 
 SCHEMA = 1
+PLACE = ("index", "n", "round", "lane", "parents", "source")
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,24 @@ class LoggedCandidate:
     @property
     def correct(self) -> bool:
         return self.evaluation.correct
+
+
+@dataclass(frozen=True)
+class ImportedSource:
+    """One source that came from elsewhere, as the log has it; `recorded` is what its origin said of it, if anything.
+
+    `place` is what its evaluation's event will say besides the verdict.
+    """
+
+    task: str
+    round: int
+    source: str
+    recorded: Recorded | None
+    place: Mapping[str, Any]
+
+    @property
+    def index(self) -> int:
+        return int(self.place["index"])
 
 
 class Run:
@@ -56,6 +76,11 @@ class Run:
     @property
     def simulated(self) -> bool:
         return bool(self.record["simulated"])
+
+    @property
+    def imported(self) -> bool:
+        """Whether its sources came from elsewhere: there is no method to resume, and no reply."""
+        return bool(self.record.get("origin"))
 
     @property
     def simulation_notice(self) -> str | None:
@@ -101,6 +126,22 @@ def candidates_of(task: str, events: list[Event]) -> list[LoggedCandidate]:
     return [logged(task, latest[index], texts) for index in sorted(latest)]
 
 
+def imported_of(task: str, events: list[Event]) -> list[ImportedSource]:
+    """The sources in a task's events that came from elsewhere, by index."""
+    texts = texts_of(events)
+    return [
+        ImportedSource(
+            task,
+            event["round"],
+            texts[event["source"]],
+            recorded_of(event),
+            {name: event[name] for name in PLACE},
+        )
+        for event in events
+        if event["type"] == "imported"
+    ]
+
+
 def logged(task: str, event: Event, texts: Mapping[str, str]) -> LoggedCandidate:
     """The candidate of one evaluation event, its source out of `texts`."""
     return LoggedCandidate(
@@ -110,7 +151,7 @@ def logged(task: str, event: Event, texts: Mapping[str, str]) -> LoggedCandidate
         lane=event["lane"],
         parents=tuple(event["parents"]),
         source_sha=event["source"],
-        evaluation=Evaluation.from_json(event["evaluation"]),
+        evaluation=verdict_of(task, event),
         source=texts[event["source"]],
     )
 

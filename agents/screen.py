@@ -14,6 +14,7 @@ from agents.loop import RunEnd
 from agents.report_table import print_account
 from agents.runfolder import Run
 from agents.tracker import RoundAccount, State, account
+from agents.verdicts import verdict_of
 from evaluator.records import Evaluation
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class Screen:
             case "round":
                 self._round_of[task] = max(self._round_of[task], event["number"])
             case "evaluation":
-                self._seen[task].append(Seen(event["round"], Evaluation.from_json(event["evaluation"])))
+                self._seen[task].append(Seen(event["round"], verdict_of(task, event)))
             case "task_end":
                 self._ended[task] = event["state"]
 

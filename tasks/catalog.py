@@ -70,6 +70,16 @@ def built() -> list[str]:
     return [row.id for row in index().values() if row.built]
 
 
+def find(name: str) -> str | None:
+    """The id that another project's name for a task stands for, built or not: the same id, or the only one of that base
+    name when the category has moved. None when the suite has no such task. A `.py` at the end is not read."""
+    name = name.removesuffix(".py")
+    if name in index():
+        return name
+    same = [known for known in index() if known.rpartition("/")[2] == name.rpartition("/")[2]]
+    return same[0] if len(same) == 1 else None
+
+
 def select(patterns: Sequence[str]) -> list[str]:
     """Ids (and paths of task files) that `patterns` name; no pattern means every built task.
 

@@ -12,6 +12,7 @@ from agents.context import Halt, LoopContext, key_of
 from agents.journal import Journal
 from agents.log import Event, sha_of
 from agents.protocol import Ask, Message, Reply, Request, Submission
+from agents.verdicts import verdict_of
 from evaluator.records import Evaluation
 from tasks.outcomes import Reason, Stage, Status
 from tasks.task import Task
@@ -121,7 +122,7 @@ def test_candidates_are_numbered_by_submission_and_best_is_the_best() -> None:
     assert log.ctx.best is log.ctx.candidates[1]
     events = sorted(log.of("evaluation"), key=lambda event: event["index"])
     assert [event["n"] for event in events] == [0, 0, 0, 1]
-    assert Evaluation.from_json(events[3]["evaluation"]) == child.evaluation
+    assert verdict_of(child.evaluation.task, events[3]) == child.evaluation
     with pytest.raises(ValueError, match="parents"):
         log.ctx.evaluate("x", parents=[4])
 

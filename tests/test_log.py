@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.log import SCHEMA, LogWriter, read_task, sha_of
+from agents.log import LogWriter, read_task, sha_of
+from agents.upgrades import SCHEMA
 from tasks.errors import UserError
 
 START = {"type": "task_start", "schema": SCHEMA, "task": "Toy/one", "method": "m", "model": "x"}
