@@ -6,12 +6,13 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 from evaluator.conversation import converse_all
 from evaluator.diagnosis import diagnose, diagnose_static
+from evaluator.layers import Layer
 from evaluator.limits import Limits
 from evaluator.pool import Pool, WarmDied
 from evaluator.records import Evaluation
@@ -43,8 +44,9 @@ class Evaluator:
     """Judges candidates on the CPU tier: compiled for each of `targets`, then interpreted. Threads may share it.
 
     `workers` children run at once (default: one a core), each forked for one candidate alone; while some are idle, a
-    candidate's cases are dealt out to several. `secret` seeds the hidden cases (default: drawn anew). Raises
-    UserError for an unknown device or target. Close it, or use it as a context manager.
+    candidate's cases are dealt out to several. `secret` seeds the hidden cases (default: drawn anew). `without` takes
+    layers of defence away, to test the others; every evaluation's assurance says so. Raises UserError for an unknown
+    device or target. Close it, or use it as a context manager.
     """
 
     def __init__(
@@ -54,10 +56,12 @@ class Evaluator:
         workers: int | None = None,
         secret: bytes | None = None,
         limits: Limits | None = None,
+        without: Collection[Layer] = (),
     ) -> None:
         self.device = usable_device(device)
         self.targets = targets_named(targets)
         self.limits = limits or Limits()
+        self.without = frozenset(without)
         self._secret = secret or secrets.token_bytes(32)
         self._judged: dict[tuple[str, str], Evaluation] = {}
         self._pool = Pool(workers or os.cpu_count() or 1, self.targets)
@@ -107,7 +111,7 @@ class Evaluator:
         drawn = cases_of(task, hidden_seed(self._secret, task.id, sha))
         try:
             with self._pool.children(most=CHILDREN_MAX) as children:
-                fences = children[0].warm.ready()
+                fences = (*children[0].warm.ready(), *(f"without {layer}" for layer in sorted(self.without)))
                 cases = [entry.case for entry in drawn]
                 transcripts = converse_all(children, source, task.entries, cases, self.limits)
         except WarmDied as error:
@@ -122,7 +126,10 @@ class Evaluator:
             return StaticFinding(Reason.NO_CODE, "there is no code", None)
         if len(source.encode("utf-8", "surrogatepass")) > self.limits.source_bytes_max:
             return StaticFinding(Reason.ESCAPE, f"the source is over {self.limits.source_bytes_max} bytes", None)
-        return inspect_source(source)
+        finding = inspect_source(source)
+        if finding.reason is Reason.ESCAPE and Layer.STATIC in self.without:
+            return StaticFinding(None, "", None, (*finding.warnings, finding.message))
+        return finding
 
 
 def cases_of(task: Task, seed: int) -> list[Drawn]:
