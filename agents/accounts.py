@@ -10,6 +10,7 @@ from agents.protocol import Usage
 from agents.runfolder import Run, candidates_of, imported_of
 from agents.tracker import Account, account
 from evaluator.records import Evaluation
+from tasks.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -31,15 +32,25 @@ class LoggedVerdict:
 def account_of(run: Run, *, recorded: bool = False) -> Account:
     """The account of a run, finished or not; with `recorded`, by the verdicts that an imported run's origin gave.
 
-    Logs are read one at a time, and their texts let go. Raises UserError for a damaged log.
+    The task list is the run's; of an imported run by this project's verdicts, its tasks that were built when it was
+    scored. Logs are read one at a time, and their texts let go. Raises UserError for a damaged log, and for an
+    imported run that was not scored.
     """
     verdicts: dict[str, list[LoggedVerdict]] = {}
     replies: dict[str, list[LoggedReply]] = {}
-    for task in run.tasks:
+    tasks = run.tasks if recorded or not run.imported else _scored(run)
+    for task in tasks:
         events = run.events(task)
         verdicts[task] = recorded_verdicts(task, events) if recorded else own_verdicts(task, events)
         replies[task] = replies_of(events)
-    return account(run.tasks, verdicts, replies)
+    return account(tasks, verdicts, replies)
+
+
+def _scored(run: Run) -> tuple[str, ...]:
+    tasks = tuple(run.record.get("scored", {}).get("tasks", ()))
+    if not tasks:
+        raise UserError(f"no source of {run.path} was judged here; do so with: python -m experiments score {run.path}")
+    return tasks
 
 
 def own_verdicts(task: str, events: list[Event]) -> list[LoggedVerdict]:

@@ -247,7 +247,9 @@ class LoopContext:
     def _judge(self, question: tuple[Event, str]) -> Candidate:
         self._check_stop()
         place, source = question
-        verdict = self._evaluator.evaluate(self.task, source) if source.strip() else no_code(self.task, place["source"])
+        verdict = (
+            self._evaluator.evaluate(self.task, source) if source.strip() else no_code(self.task.id, place["source"])
+        )
         event = {"type": "evaluation", **place, "evaluation": logged_verdict(verdict)}
         self._journal.record(event, [source], durable=True)
         if verdict.status is Status.INFRA_ERROR:
@@ -291,6 +293,6 @@ def _candidate(place: Event, source: str, verdict: Evaluation) -> Candidate:
     return Candidate(place["index"], place["round"], place["lane"], source, verdict, tuple(place["parents"]))
 
 
-def no_code(task: Task, sha: str) -> Evaluation:
+def no_code(task: str, sha: str) -> Evaluation:
     """The verdict on a reply without code; no evaluator is needed for it."""
-    return Evaluation(task.id, sha, Status.REJECTED, Stage.STATIC, Reason.NO_CODE, NO_CODE)
+    return Evaluation(task, sha, Status.REJECTED, Stage.STATIC, Reason.NO_CODE, NO_CODE)

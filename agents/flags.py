@@ -13,6 +13,7 @@ from agents.config import DEVICES, RunConfig, read_settings
 from agents.models import APPRENTICE
 from tasks.errors import UserError, unknown
 
+BESIDE_SETTINGS = ("config", "dry_run", "option", "param", "retry_errors")
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 EXAMPLES = """\
 examples:
@@ -68,7 +69,13 @@ def make_parser() -> Parser:
     add("-o", "--option", action="append", metavar="KEY=VALUE", help="an option of the method; may be repeated")
     add("-p", "--param", action="append", metavar="KEY=VALUE", help="a sampling parameter; may be repeated")
     add("--config", metavar="FILE", help="settings in TOML, or a run.json to run again; flags come before them")
-    add("--resume", metavar="RUN", help="go on with a run; only --workers may be given beside it")
+    add("--resume", metavar="RUN", help="go on with a run; only --workers and --retry-errors may be given beside it")
+    add(
+        "--retry-errors",
+        action="store_true",
+        default=None,
+        help="with --resume: only the tasks that the machine or the provider failed",
+    )
     add(
         "--dry-run",
         action="store_true",
@@ -89,8 +96,10 @@ def resolve(args: argparse.Namespace) -> tuple[RunConfig, Path | None]:
     Raises UserError.
     """
     flags = given(args)
+    if "retry_errors" in flags:
+        raise UserError("--retry-errors goes with --resume RUN")
     settings = read_settings(Path(flags["config"])) if "config" in flags else {}
-    settings |= {name: value for name, value in flags.items() if name not in ("config", "dry_run", "option", "param")}
+    settings |= {name: value for name, value in flags.items() if name not in BESIDE_SETTINGS}
     method = settings.get("method", "geak")
     config = RunConfig(
         method=_absolute_place(method),

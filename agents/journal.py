@@ -6,9 +6,11 @@ that is recorded is not written again, and what differs from the record is a div
 
 from __future__ import annotations
 
+import difflib
 import json
+import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,15 +19,21 @@ from tasks.outcomes import Status
 
 Identity = tuple[Any, ...]
 Write = Callable[[Event], None]
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+MOST_DIFF_LINES = 40
 
 
 @dataclass(frozen=True)
 class Divergence:
-    """One place where a method and its log part: what the log has, and what the method did instead; None is nothing."""
+    """One place where a method and its log part: what the log has, and what the method did instead; None is nothing.
+
+    `diff`, where both are a request, shows how the recorded one reads beside the one made now.
+    """
 
     task: str
     recorded: str | None
     done: str | None
+    diff: str = ""
 
     def __str__(self) -> str:
         return f"{self.task}: the log has {self.recorded or 'nothing more'}, the method now {self._now}"
@@ -90,6 +98,28 @@ def describe(event: Event) -> str:
             return f"{event['type']} {text if len(text) <= 120 else text[:117] + '...'}"
 
 
+def printable(text: str) -> str:
+    """`text` as it can go to a terminal: control characters and lone surrogates, which a model can send, as escapes."""
+    return UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def read_request(event: Event, texts: Mapping[str, str]) -> str:
+    """A `request` event as people read it: its place and parameters, then each message under its role."""
+    place = f"round {event['round']}, lane {event['lane']}, attempt {event['attempt']}"
+    head = f"{place}, params {json.dumps(event['params'], sort_keys=True)}" if event["params"] else place
+    messages = [f"[{message['role']}]\n{texts[message['text']]}" for message in event["messages"]]
+    return printable("\n".join([head, *messages]))
+
+
+def request_diff(recorded: Event, made: Event, texts: Mapping[str, str]) -> str:
+    """A unified diff of two `request` events as they read, cut to MOST_DIFF_LINES; `texts` has both ones' by hash."""
+    before, now = (read_request(event, texts).splitlines() for event in (recorded, made))
+    lines = list(difflib.unified_diff(before, now, "recorded", "now", lineterm=""))
+    if len(lines) > MOST_DIFF_LINES:
+        lines[MOST_DIFF_LINES - 1 :] = [f"... {len(lines) - MOST_DIFF_LINES + 1} more lines"]
+    return "\n".join(lines)
+
+
 class Journal:
     """One task's record, as its context reads and extends it. Safe to use from several threads.
 
@@ -126,7 +156,9 @@ class Journal:
             if known is None:
                 self._append(event, texts)
             elif known != event:
-                raise Diverged(Divergence(self._task, describe(known), describe(event)))
+                raise Diverged(
+                    Divergence(self._task, describe(known), describe(event), self._diff(known, event, texts))
+                )
             else:
                 self._reproduced.add(identity(event))
         # outside the lock, so that answers that come together wait for the disk together
@@ -169,6 +201,12 @@ class Journal:
                 if name not in self._reproduced and name not in self._new and event["type"] not in ("text", "task_end")
             ]
         return [Divergence(self._task, describe(event), None) for event in left]
+
+    def _diff(self, recorded: Event, made: Event, texts: Iterable[str]) -> str:
+        if made["type"] != "request":
+            return ""
+        known = {name[1]: event["text"] for name, event in self._recorded.items() if name[0] == "text"}
+        return request_diff(recorded, made, known | {sha_of(text): text for text in texts})
 
     def _append(self, event: Event, texts: Iterable[str]) -> None:
         if self._write is None:

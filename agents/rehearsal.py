@@ -25,7 +25,7 @@ class Rehearsal:
 
 def rehearse(task: Task, method: Method, templates: Templates, *, rounds: int, seed: int) -> Rehearsal:
     """The method through `task` without an answer. Raises UserError if it doesn't end, and what the method raises."""
-    unjudged = no_code(task, sha_of(""))
+    unjudged = no_code(task.id, sha_of(""))
     context = ScriptedContext(task, lambda _: "", [unjudged], rounds=rounds, most=MOST_STEPS, templates=templates)
     context.rng = rng_of(seed, task)
     try:

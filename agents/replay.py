@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from agents.context import Halt, TemplatesLike
-from agents.journal import Divergence, Journal, describe
+from agents.journal import Divergence, Journal, Write, describe
 from agents.log import Event
 from agents.loop import Parts, TaskEnd, drive, make_context
 from agents.protocol import Method, Reply, Request
 from agents.runfolder import Run, state_of
 from evaluator.records import Evaluation
+from tasks.errors import UserError
 from tasks.task import Task
 
 
@@ -29,11 +32,25 @@ class Recorded:
         raise Halt("error", "a replay judges nothing")
 
 
+class CutJournal(Journal):
+    """A journal that ends the task, as `stopped`, where the method enters the round after `until`; None never does."""
+
+    def __init__(self, task: str, events: Sequence[Event], until: int | None, write: Write | None = None) -> None:
+        super().__init__(task, events, write)
+        self._until = until
+
+    def record(self, event: Event, texts: Iterable[str] = (), *, durable: bool = False) -> None:
+        if _begins_after(event, self._until):
+            raise Halt("stopped", f"cut after round {self._until}")
+        super().record(event, texts, durable=durable)
+
+
 @dataclass(frozen=True)
 class Replayed:
     """What a replay of one task found. No divergence: every recorded event was reproduced and no other came.
 
-    `events` counts those reproduced; `complete` is False where the task is not done: its log is compared up to its end.
+    `events` counts those reproduced; `complete` is False where the log ends before the task is done, or before the
+    round that the replay is cut after: it is compared up to its end.
     """
 
     task: str
@@ -42,37 +59,48 @@ class Replayed:
     divergences: tuple[Divergence, ...]
 
 
-def replay_run(run: Run) -> list[Replayed]:
+def replay_run(run: Run, until: int | None = None) -> list[Replayed]:
     """Every begun task of a run, replayed with the run's own method, options and templates. Imports torch.
 
-    Raises UserError when the method, a task or a template folder is gone, or a log is damaged.
+    `until` cuts log and method after that round. Raises UserError when no task is begun, when the method, a task or a
+    template folder is gone, or a log is damaged.
     """
     from agents.registry import load_method
     from agents.templates import load_templates
-    from tasks.catalog import load
 
     method = load_method(run.config.method, run.config.method_options)
     templates = load_templates(run.config.prompts)
-    return [
-        replay_task(run, task, method, templates)
-        for task in map(load, run.config.tasks)
-        if run.log_path(task.id).exists()
-    ]
+    return [replay_task(run, task, method, templates, until) for task in begun(run)]
 
 
-def replay_task(run: Run, task: Task, method: Method, templates: TemplatesLike) -> Replayed:
+def begun(run: Run) -> list[Task]:
+    """The tasks of a run that have a log. Raises UserError when there is none, or the file of one is gone."""
+    from tasks.catalog import load
+
+    tasks = [task for task in map(load, run.config.tasks) if run.log_path(task.id).exists()]
+    if not tasks:
+        raise UserError(f"{run.path} has no begun task to replay")
+    return tasks
+
+
+def replay_task(run: Run, task: Task, method: Method, templates: TemplatesLike, until: int | None = None) -> Replayed:
     """One task's log against what `method` does now, event for event but for times.
 
     Raises UserError for a damaged log.
     """
-    events = run.events(task.id)
-    journal = Journal(task.id, events)
-    recorded = Recorded(run.config.model)
-    context = make_context(run, task, Parts(method, recorded, recorded, templates), journal, threading.Event())
+    recorded = run.events(task.id)
+    events = list(takewhile(lambda event: not _begins_after(event, until), recorded))
+    journal = CutJournal(task.id, events, until)
+    stand_in = Recorded(run.config.model)
+    context = make_context(run, task, Parts(method, stand_in, stand_in, templates), journal, threading.Event())
     end = drive(task, method, run, journal, context)
-    complete = state_of(events) == "done"
+    complete = len(events) < len(recorded) or state_of(recorded) == "done"
     found = journal.never_reproduced() if end.divergence is None else _left_over(end.divergence, journal, complete)
     return Replayed(task.id, journal.reproduced, complete, (*found, *_ends_apart(events[-1], end)))
+
+
+def _begins_after(event: Event, until: int | None) -> bool:
+    return until is not None and event["type"] == "round" and event["number"] > until
 
 
 def _left_over(divergence: Divergence, journal: Journal, complete: bool) -> list[Divergence]:

@@ -32,7 +32,8 @@ LETTERS = {
 }
 LEGEND = """\
 C correct in the first round, R rescued, P persistent, x regressed, . failing. Rates are over the task list; a task that
-submits nothing stands where it stood. Figures are geometric means, with a 95 % bootstrap interval and their n.
+submits nothing stands where it stood. `+compile`: compile now and did not before. Figures are geometric means with a
+95 % bootstrap interval, then the arithmetic mean and n.
 """
 
 
@@ -71,22 +72,24 @@ def print_account(account: Account) -> None:
 
 
 def mean_text(mean: Mean | None) -> str:
-    """`1.32x [1.10, 1.60] n=5`; a dash for nothing measured."""
+    """`1.32x [1.10, 1.60] mean 1.347 n=5`; of one, `1.32x n=1`; a dash for nothing measured."""
     if mean is None:
         return "-"
-    interval = f" [{mean.low:.2f}, {mean.high:.2f}]" if mean.low is not None and mean.high is not None else ""
-    return f"{mean.geometric:.2f}x{interval} n={mean.n}"
+    if mean.low is None or mean.high is None:
+        return f"{mean.geometric:.2f}x n={mean.n}"
+    return f"{mean.geometric:.2f}x [{mean.low:.2f}, {mean.high:.2f}] mean {mean.arithmetic:.3f} n={mean.n}"
 
 
 def _views_table(title: str, views: Sequence[tuple[int, View]], plain: bool) -> Table:
     timed = any(group.speedup for _, view in views for group in view.groups.values())
     figure = "speedup" if timed else "traffic"
-    columns = ["round", "compile", "call", "correct", *CHANGES, *(f"{figure}: {state}" for state in SOLVED)]
+    columns = ["round", "compile", "+compile", "call", "correct", *CHANGES, *(f"{figure}: {state}" for state in SOLVED)]
     table = _table(title, columns + ["slower than eager"] * timed, plain)
     for number, view in views:
-        rates = (view.compile_rate, view.call_rate, view.correct_rate)
+        compiles = [_share(view.compile_rate), "-" if view.newly_compiling is None else str(view.newly_compiling)]
+        rates = [*compiles, _share(view.call_rate), _share(view.correct_rate)]
         means = [view.groups[state].speedup if timed else view.groups[state].traffic for state in SOLVED]
-        cells = [str(number), *map(_share, rates), *(str(view.groups[state].tasks) for state in CHANGES)]
+        cells = [str(number), *rates, *(str(view.groups[state].tasks) for state in CHANGES)]
         table.add_row(*cells, *map(mean_text, means), *[_share(view.slower_than_eager)] * timed)
     return table
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tasks.task import Task
 
 EXIT_DONE, EXIT_ERROR, EXIT_USER, EXIT_INTERRUPTED = 0, 1, 2, 130
-BESIDE_RESUME = ("resume", "workers")
+BESIDE_RESUME = ("resume", "workers", "retry_errors")
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _main(arguments: Sequence[str] | None) -> int:
         extra = sorted(set(given(args)) - set(BESIDE_RESUME))
         if extra:
             raise UserError(f"--{extra[0].replace('_', '-')} can't be changed by --resume, which takes it from the run")
-        return _resume(args.resume, args.workers)
+        return _resume(args.resume, args.workers, only_errors=bool(args.retry_errors))
     config, folder = resolve(args)
     if args.dry_run:
         return _show(_plan(config))
@@ -144,17 +144,26 @@ def _start(config: RunConfig, folder: Path | None) -> int:
             return _drive(run, plan, evaluator)
 
 
-def _resume(name: str, workers: int | None) -> int:
+def _resume(name: str, workers: int | None, *, only_errors: bool) -> int:
     from agents.newrun import amend, find_run, held, timestamp
 
     run = find_run(name)
     path = run.path
+    if run.imported:
+        raise UserError(
+            f"{path} was imported: no method to go on with; judge it with: python -m experiments score {path}"
+        )
     states = {task: run.state(task) for task in run.tasks}  # a damaged log is told before anything is started
     if set(states.values()) == {"done"} and run.record["state"] == "done":
         print(f"every task of {path} is done: python -m experiments table {path}")
         return EXIT_DONE
     config = run.config if workers is None else replace(run.config, workers=workers)
     plan = _plan(config)
+    if only_errors:
+        plan = replace(plan, tasks=tuple(task for task in plan.tasks if run.machine_failed(task.id)))
+        if not plan.tasks:
+            print(f"no task of {path} was failed by the machine or the provider")
+            return EXIT_DONE
     with held(run), _evaluator(config, run.secret) as evaluator:
         now = _circumstances(plan, evaluator)
         changed = {name: value for name, value in now.items() if value != run.record.get(name)}
@@ -204,7 +213,8 @@ def _drive(run: Run, plan: Plan, evaluator: Any) -> int:
         os._exit(EXIT_INTERRUPTED)  # threads that wait for a reply would keep the process alive
     finally:
         signal.signal(signal.SIGTERM, before)
-    finish(run, end.state)
+    left = any(run.state(task) != "done" for task in run.tasks)
+    finish(run, "stopped" if left and end.state == "done" else end.state)
     screen.final(end)
     return _exit_code(end)
 

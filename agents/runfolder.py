@@ -106,6 +106,11 @@ class Run:
         """done, stopped, error, `unfinished` (no end is recorded) or `waiting` (not started)."""
         return state_of(self.events(task))
 
+    def machine_failed(self, task: str) -> bool:
+        """Whether a task ended because the machine or the provider failed, not by its method's own error."""
+        events = self.events(task)
+        return state_of(events) == "error" and events[-1]["traceback"] is None
+
     def candidates(self, task: str) -> list[LoggedCandidate]:
         """A task's judged candidates by index. One that the machine failed to judge stays until it is judged again."""
         return candidates_of(task, self.events(task))

@@ -104,6 +104,9 @@ class Screen:
         for reason in dict.fromkeys(task.reason for task in failed):
             these = [task.task for task in failed if task.reason == reason]
             self._line(f"not finished, and counted against nobody: {_some(these)}: {_first_line(reason)}", style="red")
+            diff = next((end.divergence.diff for end in failed if end.reason == reason and end.divergence), "")
+            if diff:
+                self._line(diff)
         if end.state != "done":
             self.how_to_resume()
         else:

@@ -92,12 +92,16 @@ class Group:
 class View:
     """One way to look at a round. Rates are shares of the task list, `states` is by task, `groups` has every state.
 
-    `slower_than_eager` is the share of correct, timed kernels with a speedup below 1; None when none was timed.
+    `compiling` are the tasks that compile, `newly_compiling` those of them that did not in the round before (None in
+    the first). `slower_than_eager` is the share of correct, timed kernels with a speedup below 1; None when none was
+    timed.
     """
 
     compile_rate: float
     call_rate: float
     correct_rate: float
+    compiling: frozenset[str]
+    newly_compiling: int | None
     states: Mapping[str, State]
     groups: Mapping[State, Group]
     slower_than_eager: float | None
@@ -196,10 +200,13 @@ def _view(judged: Mapping[str, Sequence[Judged]], before: View | None) -> View:
     solved = {task: max(each, key=rank) for task, each in evaluations.items() if any(e.correct for e in each)}
     states = {task: State.of(before.states[task] in SOLVED if before else None, task in solved) for task in evaluations}
     timed = [best.speedup for best in solved.values() if best.speedup is not None]
+    compiling = frozenset(task for task, each in evaluations.items() if any(e.compiled for e in each))
     return View(
-        compile_rate=sum(any(e.compiled for e in each) for each in evaluations.values()) / len(evaluations),
+        compile_rate=len(compiling) / len(evaluations),
         call_rate=sum(any(e.called for e in each) for each in evaluations.values()) / len(evaluations),
         correct_rate=len(solved) / len(evaluations),
+        compiling=compiling,
+        newly_compiling=len(compiling - before.compiling) if before else None,
         states=states,
         groups={state: _group(state, states, solved) for state in State},
         slower_than_eager=sum(speedup < 1 for speedup in timed) / len(timed) if timed else None,

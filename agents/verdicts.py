@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any
 
 from agents.log import Event
@@ -60,7 +61,7 @@ class Recorded:
             compiled=compiled,
             called=called,
             numerically_right=self.correct,
-            speedup=self.speedup if self.correct else None,
+            speedup=self.speedup if self.correct and self.speedup and 0 < self.speedup < inf else None,
         )
 
 

@@ -1,37 +1,126 @@
-"""`python -m experiments`: tables and replays of recorded runs."""
+"""`python -m experiments`: what to do with runs that are recorded, or made elsewhere."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from experiments.shadow import shadowed
 
 EXAMPLES = """\
 examples:
-  python -m experiments table experiments/runs/20260101-120000-geak-offline-apprentice
-  python -m experiments replay experiments/runs/20260101-120000-geak-offline-apprentice
+  python -m experiments table RUN
+  python -m experiments replay RUN                          # does the method reproduce its log?
+  python -m experiments replay RUN --re-evaluate            # every source again: verdicts before and after
+  python -m experiments replay RUN --method reflexion       # another method, as far as the recorded replies go
+  python -m experiments replay RUN --task softmax           # prompt, reply, source, verdict, step by step
+  python -m experiments import predictions model.jsonl --out RUN
+  python -m experiments score model.jsonl --compare
+  python -m experiments export RUN candidates --out candidates.csv
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line. Returns the exit code: 0, 1 for a replay that differs from its log, 2 for a mistake."""
+    """The command line. Returns the exit code: 0, 1 for a replay that differs or a machine that failed, 2 for a
+    mistake, 130 when interrupted."""
     problem = shadowed()
     if problem:
         print(f"error: {problem}", file=sys.stderr)
         return 2
-    arguments = _parser().parse_args(argv)
-    from agents.newrun import find_run
-    from experiments.replay import replay
-    from experiments.table import table
     from tasks.errors import UserError
 
     try:
-        return {"table": table, "replay": replay}[arguments.command](find_run(arguments.run))
+        arguments = _parser().parse_args(argv)
+        return COMMANDS[arguments.command](arguments)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _table(arguments: argparse.Namespace) -> int:
+    from agents.newrun import find_run
+    from experiments.table import table
+
+    return table(find_run(arguments.run), recorded=arguments.recorded)
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    from agents.newrun import find_run
+    from experiments.reevaluate import re_evaluate
+    from experiments.replay import replay
+    from experiments.steps import step
+    from tasks.errors import UserError
+
+    run = find_run(arguments.run)
+    if arguments.workers is not None and arguments.workers < 1:
+        raise UserError(f"--workers must be at least 1, not {arguments.workers}")
+    if arguments.re_evaluate:
+        return re_evaluate(run, workers=arguments.workers)
+    if arguments.task:
+        return step(run, arguments.task, until=arguments.until)
+    return replay(
+        run,
+        method=arguments.method,
+        method_options=dict(_pair(item) for item in arguments.option),
+        prompts=arguments.prompts,
+        until=arguments.until,
+    )
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from experiments.importing import import_
+
+    return import_(arguments.format, arguments.path, arguments.out, arguments.model)
+
+
+def _score(arguments: argparse.Namespace) -> int:
+    from experiments.scoring import scoring
+
+    return scoring(
+        arguments.path,
+        arguments.out,
+        form=arguments.format,
+        model=arguments.model,
+        workers=arguments.workers,
+        targets=arguments.targets.split(","),
+        compare=arguments.compare,
+    )
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from agents.newrun import find_run
+    from experiments.export import export
+
+    return export(
+        find_run(arguments.run),
+        arguments.what,
+        arguments.out,
+        recorded=arguments.recorded,
+        fmt=arguments.format,
+        correct_only=arguments.correct_only,
+    )
+
+
+COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "table": _table,
+    "replay": _replay,
+    "import": _import,
+    "score": _score,
+    "export": _export,
+}
+
+
+def _pair(item: str) -> tuple[str, str]:
+    from tasks.errors import UserError
+
+    key, equals, value = item.partition("=")
+    if not equals or not key.strip():
+        raise UserError(f"-o takes key=value, not {item!r}")
+    return key.strip(), value
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -40,16 +129,70 @@ def _parser() -> argparse.ArgumentParser:
 
     parser = Parser("python -m experiments", description=__doc__, epilog=EXAMPLES, formatter_class=raw)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, text in (
-        ("table", "the account of a run, finished or not: rates, states and figures of every round, then every task"),
-        (
-            "replay",
-            "run the method again over the recorded answers, with no live call; exit 1 if it differs from the log",
-        ),
-    ):
-        command = commands.add_parser(name, help=text, description=text, epilog=EXAMPLES, formatter_class=raw)
-        command.add_argument("run", metavar="RUN", help="a run's folder, or its name in experiments/runs")
+
+    def command(name: str, text: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=text, description=text, epilog=EXAMPLES, formatter_class=raw)
+
+    _table_flags(command("table", "the account of a run, finished or not: rates, states and figures of every round"))
+    _replay_flags(command("replay", "a run once more over its recorded answers, as it was or with a change"))
+    _import_flags(command("import", "kernels made elsewhere, as a run of ours"))
+    _score_flags(command("score", "judge kernels made elsewhere; say it again to go on after a kill"))
+    _export_flags(command("export", "a run's candidates, rounds, predictions or best sources, as files"))
     return parser
+
+
+def _run_argument(command: argparse.ArgumentParser) -> None:
+    command.add_argument("run", metavar="RUN", help="a run's folder, or its name in experiments/runs")
+
+
+def _recorded_flag(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--recorded", action="store_true", help="an imported run by its origin's own verdicts")
+
+
+def _table_flags(command: argparse.ArgumentParser) -> None:
+    _run_argument(command)
+    _recorded_flag(command)
+
+
+def _replay_flags(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    _run_argument(command)
+    add("--re-evaluate", action="store_true", help="judge every logged source again; exit 1 if a verdict changed")
+    add("--workers", type=int, metavar="N", help="candidates at a time with --re-evaluate (default: one a CPU)")
+    add("--method", metavar="NAME", help="another method over the recorded replies, where they match")
+    add("-o", "--option", action="append", default=[], metavar="KEY=VALUE", help="an option of that method")
+    add("--prompts", metavar="DIR", help="edited templates over the recorded replies, where they match")
+    add("--until", type=int, metavar="N", help="only rounds 1 to N")
+    add("--task", metavar="ID", help="one task step by step: prompt, reply, source, verdict, difference to its parent")
+
+
+def _import_flags(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("format", metavar="FORMAT", help="predictions, corpus, geak, folder, or auto")
+    add("path", type=Path, metavar="PATH", help="a file or a folder")
+    add("--out", type=Path, metavar="RUN", help="the run's folder (default: a new one in experiments/runs)")
+    add("--model", metavar="NAME", help="who wrote them (default: the name of the file)")
+
+
+def _score_flags(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("path", type=Path, metavar="FILE|FOLDER", help="predictions in any format of `import`, or an imported run")
+    add("--out", type=Path, metavar="RUN", help="the run's folder (default: a new one in experiments/runs)")
+    add("--format", metavar="FORMAT", help="the format, where it can't be told from the contents")
+    add("--model", metavar="NAME", help="who wrote them (default: the name of the file)")
+    add("--workers", type=int, metavar="N", help="candidates at a time (default: one a CPU)")
+    add("--targets", default="sm90", metavar="LIST", help="GPUs to compile for, the first decides (default: sm90)")
+    add("--compare", action="store_true", help="set each verdict beside the recorded one")
+
+
+def _export_flags(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    _run_argument(command)
+    add("what", choices=("candidates", "rounds", "predictions", "sources"), help="what to write")
+    add("--out", type=Path, metavar="PATH", help="a file, or for sources a new folder (default: standard output)")
+    add("--format", choices=("csv", "json"), help="of candidates and rounds (default: by the name of the file)")
+    add("--correct-only", action="store_true", help="predictions of correct kernels only")
+    _recorded_flag(command)
 
 
 if __name__ == "__main__":

@@ -5,18 +5,39 @@ from __future__ import annotations
 from agents.accounts import account_of
 from agents.report_table import print_account
 from agents.runfolder import Run
+from tasks.errors import UserError
 
 
-def table(run: Run) -> int:
-    """Prints what a run did so far. Returns exit code 0."""
-    account = account_of(run)  # a damaged log is told before anything is printed
+def table(run: Run, *, recorded: bool = False) -> int:
+    """Prints what a run did so far; of an imported run by its origin's verdicts, with `recorded` or where there are no
+    others. Returns exit code 0. Raises UserError when `recorded` is asked of a run that has no such verdicts."""
+    if recorded and not run.imported:
+        raise UserError(f"{run.path} was not imported: there are only its own verdicts")
+    recorded = recorded or (run.imported and not run.record.get("scored"))
+    account = account_of(run, recorded=recorded)  # a damaged log is told before anything is printed
     print(f"{run.path.name}: method {run.record['method']}, model {run.config.model}, {run.rounds} rounds")
     if run.simulation_notice:
         print(run.simulation_notice)
+    if run.imported:
+        print(_whose(recorded))
     print()
     print_account(account)
+    if not run.imported:
+        _print_unfinished(run)
+    return 0
+
+
+def _whose(recorded: bool) -> str:
+    if recorded:
+        return (
+            "IMPORTED: verdicts and speedups as the origin recorded them, not measured here; round 1 is its first. "
+            "A task of which it tells no change stands where it stood."
+        )
+    return "IMPORTED: sources from elsewhere with this project's own verdicts; --recorded shows the origin's"
+
+
+def _print_unfinished(run: Run) -> None:
     for state in ("waiting", "unfinished", "stopped", "error"):
         tasks = [task for task in run.tasks if run.state(task) == state]
         if tasks:
             print(f"{state}: {', '.join(tasks)}")
-    return 0

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from loop_fakes import NAMES, Answers, Lanes, Plain, Verdicts, go, infra, make_run, toy, verdict, without_time
 
-from agents.journal import settled
+from agents.journal import MOST_DIFF_LINES, settled
 from agents.log import Event, LogWriter
 from agents.protocol import Context, Reply, Request
 from agents.replay import Replayed, replay_task
@@ -182,6 +182,9 @@ def test_resuming_with_a_changed_method_stops_before_it_pays(tmp_path: Path, mon
     end = go(run, model, method=Lanes(lanes=2))
     assert end.state == "error"
     assert "the log has" in str(end.tasks[0].reason)
+    assert "\n" not in str(end.tasks[0].reason)
+    divergence = end.tasks[0].divergence
+    assert divergence and "+++ now" in divergence.diff and len(divergence.diff.splitlines()) <= MOST_DIFF_LINES
     assert model.calls == []
     assert without_time(run.events("Toy/one"))[: len(events)] == events
     assert go(run).state == "done", "the method as it was goes on"
@@ -214,6 +217,11 @@ def test_edited_prompts_diverge_at_the_first_request(whole: Run) -> None:
     assert str(found.recorded).startswith("request 0 (key ")
     assert str(found.done).startswith("request 0 (key ")
     assert found.recorded != found.done
+    lines = found.diff.splitlines()
+    assert lines[:2] == ["--- recorded", "+++ now"]
+    was, now = (next(line for line in lines[2:] if line.startswith(sign)) for sign in "-+")
+    assert now[1:] == "Please. " + was[1:]
+    assert " round 1, lane 0, attempt 0" in lines
 
 
 def test_an_unfinished_log_reproduces_as_far_as_it_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -345,3 +345,29 @@ def test_open_run_names_what_is_wrong(place: Path) -> None:
     (place / "run.json").write_text('{"schema": 99}')
     with pytest.raises(UserError, match="schema 99"):
         open_run(place)
+
+
+def test_retry_errors_goes_on_with_those_that_the_machine_failed_and_with_no_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(Fake, "evaluate", lambda self, task, source: infra(task.id, source))
+        assert main(["--tasks", "softmax", "--rounds", "1", "--out", "r"]) == 1
+    path = Path("r/run.json")
+    record = json.loads(path.read_text())
+    record["tasks"] = record["config"]["tasks"] = ["Math/softmax", "Reduce/argmax"]
+    path.write_text(json.dumps(record))
+    assert main(["--resume", "r", "--retry-errors"]) == 0
+    run = open_run(Path("r"))
+    assert [run.state(task) for task in run.tasks] == ["done", "waiting"]
+    assert (run.record["state"], run.record["secret"]) == ("stopped", None), "the secret stays while a task is open"
+    capsys.readouterr()
+    assert main(["--resume", "r", "--retry-errors"]) == 0
+    assert "no task of r was failed" in capsys.readouterr().out
+    assert main(["--resume", "r"]) == 0
+    assert open_run(Path("r")).record["state"] == "done"
+
+
+def test_retry_errors_alone_is_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--retry-errors"]) == 2
+    assert "--resume RUN" in capsys.readouterr().err

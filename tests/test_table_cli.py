@@ -73,8 +73,8 @@ def test_the_table_shows_rates_states_and_the_simulation(run: Run, capsys: pytes
     text = capsys.readouterr().out
     lines = [line.split() for line in text.splitlines()]
     assert "no language model is called" in text
-    assert ["1", "100%", "100%", "0%", "0", "0", "0", "2", "-", "-", "-"] in lines
-    assert ["2", "100%", "100%", "50%", "1", "0", "0", "1", "-", "1.25x", "n=1", "-"] in lines
+    assert ["1", "100%", "-", "100%", "0%", "0", "0", "0", "2", "-", "-", "-"] in lines
+    assert ["2", "100%", "0", "100%", "50%", "1", "0", "0", "1", "-", "1.25x", "n=1", "-"] in lines
     assert ["Math/softmax", "rescued", ".RP", "correct", "2", "1.25x", "-", "2"] in lines
     assert ["Activation/gelu_bf16", "failing", "...", "wrong:", "mismatch", "-", "-", "-", "3"] in lines
 

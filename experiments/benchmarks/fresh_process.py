@@ -61,7 +61,7 @@ def measure(task_name: str, seed: int) -> dict[str, float]:
     import triton  # noqa: F401
 
     imported_s = time.perf_counter() - BEGAN_S
-    from evaluator.judge import cases_of
+    from evaluator.cases import cases_of
     from tasks.catalog import load, oracle_path
 
     clock = Clock()

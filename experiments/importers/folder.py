@@ -1,0 +1,38 @@
+"""A plain folder of sources: `Category/name.py` or `name.py`, at any depth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from agents.imports import Foreign, Import
+from experiments.importers import SEPARATOR, model_of, text_of, without_test
+from tasks.catalog import index
+from tasks.errors import UserError
+
+
+def read(path: Path, *, model: str | None = None) -> Import:
+    """One source a `.py` file, by path; a further file of the same name is the next lane. Hidden folders are not read.
+
+    What stands behind KernelBenchX's line of '#' is a test and is cut off. Raises UserError when there is no source.
+    """
+    if not path.is_dir():
+        raise UserError(f"{path} is not a folder; sources are imported from a folder of name.py or Category/name.py")
+    sources, lanes, tests_cut = [], Counter[str](), 0
+    for file in sorted(path.rglob("*.py")):
+        if any(part.startswith(".") for part in file.relative_to(path).parts) or not file.is_file():
+            continue
+        name, text = _name(file.relative_to(path)), text_of(file)
+        sources.append(Foreign(name, without_test(text), lane=lanes[name]))
+        lanes[name] += 1
+        tests_cut += bool(SEPARATOR.search(text))
+    if not sources:
+        raise UserError(f"no .py file in {path}")
+    origin = {"format": "folder", "files": len(sources), "tests_cut": tests_cut}
+    return Import(sources, model_of(path, model), origin)
+
+
+def _name(file: Path) -> str:
+    """`Category/name.py` where the folder's name is a category, else `name.py`."""
+    categories = {row.category for row in index().values()}
+    return f"{file.parent.name}/{file.name}" if file.parent.name in categories else file.name

@@ -1,0 +1,101 @@
+"""`python -m experiments score`: from a file of predictions to a table of verdicts."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from agents.imports import import_run
+from agents.newrun import find_run
+from agents.runfolder import Run, open_run
+from experiments.outcomes import compared, counts_of, outcomes_of
+from tasks.errors import UserError
+
+MOST_SHOWN = 20
+
+
+def scoring(
+    path: Path,
+    out: Path | None,
+    *,
+    form: str | None = None,
+    model: str | None = None,
+    workers: int | None = None,
+    targets: Sequence[str] = ("sm90",),
+    compare: bool = False,
+) -> int:
+    """Score predictions in `path`, or go on with the run that they were imported into, and print what came of them.
+
+    Returns 0, 1 when the machine failed some (say it again to go on), 130 when interrupted. Raises UserError.
+    """
+    from evaluator.judge import Evaluator
+    from evaluator.targets import targets_named
+    from experiments.score import cores, score
+
+    targets_named(targets)
+    run = _run(path, out, form, model)
+    workers = workers or cores()
+    with Evaluator(targets=targets, workers=workers, secret=run.secret) as judge:
+        print(f"run {run.path}: {len(run.tasks)} tasks", flush=True)
+        end = score(run, judge, workers=workers, say=lambda line: print(line, flush=True))
+    print(f"{end.judged} sources judged now, {end.before} before")
+    print()
+    report(run, compare=compare)
+    if end.infra:
+        print(f"{end.infra} were not judged, since the machine failed", file=sys.stderr)
+    if end.interrupted or end.infra:
+        print(f"go on with: python -m experiments score {run.path}")
+    return 130 if end.interrupted else 1 if end.infra else 0
+
+
+def report(run: Run, *, compare: bool) -> None:
+    """Prints the outcomes of a scored run; with `compare` beside what the origin said."""
+    outcomes = outcomes_of(run)
+    evaluated, loaded = counts_of(outcomes)
+    _print_counts("sources for built tasks, judged in full", evaluated)
+    _print_counts("sources for tasks that are not built: static checks and load stage only", loaded)
+    if not compare:
+        return
+    pairs, differing = compared(outcomes)
+    if not pairs:
+        print("the origin recorded no verdict to compare with")
+        return
+    print(f"{'theirs':<10}{'ours':<16}{'sources':>8}")
+    for (theirs, ours), count in sorted(pairs.items()):
+        print(f"{theirs:<10}{ours:<16}{count:>8}")
+    for one in differing[:MOST_SHOWN]:
+        place = f"{one.source.task} round {one.source.round}"
+        print(f"{place}: {one.theirs} there, {one.ours} here")
+    if len(differing) > MOST_SHOWN:
+        print(f"and {len(differing) - MOST_SHOWN} more")
+
+
+def _print_counts(title: str, counts: Counter[str]) -> None:
+    if counts:
+        print(f"{sum(counts.values())} {title}")
+        for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+            print(f"{count:>6}  {name}")
+        print()
+
+
+def _run(path: Path, out: Path | None, form: str | None, model: str | None) -> Run:
+    """The run to score: `path` itself, the one in `out` if it holds the same sources, or a new import."""
+    from experiments.importing import fingerprint, read
+
+    if (path / "run.json").exists() or not path.exists():
+        return _whole(find_run(str(path)))
+    if out is not None and (out / "run.json").exists():
+        run = open_run(out)
+        if not run.imported or run.record["origin"].get("sha") != fingerprint(path):
+            raise UserError(f"{out} is a run of something else; name another folder by --out")
+        return _whole(run)
+    run, _ = import_run(out, read(form or "auto", path, model))
+    return run
+
+
+def _whole(run: Run) -> Run:
+    if run.imported and run.record["state"] == "running":
+        raise UserError(f"the import into {run.path} was broken off; delete that folder and import again")
+    return run
