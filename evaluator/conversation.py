@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from evaluator import wire
@@ -49,28 +49,70 @@ class Transcript:
     ending: Ending
 
 
+@dataclass(frozen=True)
+class Call:
+    """One call to be made: the case, by its `index`, with what is asked of the worker besides (see `Session.call`)."""
+
+    index: int
+    case: Case
+    keep: bool = False
+    again: bool = False
+    knock_out: Sequence[str] | None = None
+
+    def header(self, frames: list[memoryview]) -> dict[str, Any]:
+        """As the worker reads it; the tensors' bytes are appended to `frames`."""
+        return {
+            "args": wire.pack(self.case.args, frames),
+            "kwargs": wire.pack(dict(self.case.kwargs), frames),
+            "keep": self.keep,
+            "again": self.again,
+            "knock_out": None if self.knock_out is None else list(self.knock_out),
+        }
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a worker runs a source: the byte in memory that nobody has written (None: whatever is there), and whether
+    launches are only interpreted, since they were compiled before."""
+
+    poison: int | None = 0xFF
+    interprets_only: bool = False
+
+
+FIRST = Setting()
+
+
 class _Lost(Exception):
     def __init__(self, loss: Loss) -> None:
         self.loss = loss
 
 
 def converse_all(
-    children: Sequence[Child], source: str, entries: Sequence[str], cases: Sequence[Case], limits: Limits
+    children: Sequence[Child],
+    source: str,
+    entries: Sequence[str],
+    hands: Sequence[Sequence[Call]],
+    limits: Limits,
+    setting: Setting,
 ) -> list[Transcript]:
-    """The cases dealt out to the children, each in a conversation of its own, all at the same time."""
-    hands = [[(i, cases[i]) for i in range(place, len(cases), len(children))] for place in range(len(children))]
+    """One hand of calls for each child, each in a conversation of its own, all at the same time."""
     with ThreadPoolExecutor(len(children)) as pool:
         futures = [
-            pool.submit(converse, child, source, entries, hand, limits)
+            pool.submit(converse, child, source, entries, hand, limits, setting)
             for child, hand in zip(children, hands, strict=True)
         ]
     return [future.result() for future in futures]
 
 
 def converse(
-    child: Child, source: str, entries: Sequence[str], cases: Sequence[tuple[int, Case]], limits: Limits
+    child: Child,
+    source: str,
+    entries: Sequence[str],
+    hand: Sequence[Call],
+    limits: Limits,
+    setting: Setting = FIRST,
 ) -> Transcript:
-    """Loads `source`, calls it on each numbered case in turn, asks for the compiled kernels, and ends the child.
+    """Loads `source`, makes the calls in turn, asks for the compiled kernels, and ends the child.
 
     A call that ends in a compile error is the last one: it decides, and every further case would only repeat it.
     """
@@ -80,11 +122,12 @@ def converse(
     calls: dict[int, Answer] = {}
     last: int | None = None
     try:
-        load = _ask(child, "load", {"source": source, "entries": list(entries)}, [], limits)
+        load = _ask(child, "load", {"source": source, "entries": list(entries), **asdict(setting)}, [], limits)
         if load.header.get("entry") is True:
-            for last, case in cases:
+            for call in hand:
+                last = call.index
                 frames: list[memoryview] = []
-                header = {"args": wire.pack(case.args, frames), "kwargs": wire.pack(dict(case.kwargs), frames)}
+                header = call.header(frames)
                 calls[last] = _ask(child, "call", header, frames, limits)
                 error = calls[last].header.get("error")
                 if isinstance(error, dict) and error.get("kind") in COMPILE_ERRORS:

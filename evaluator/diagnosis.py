@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from evaluator.cases import Drawn
 from evaluator.hints import hint_for
 from evaluator.static import StaticFinding
-from evaluator.verdict import Drawn, Failure, Verdict
+from evaluator.verdict import Failure, Verdict
 from tasks.describe import describe_case
 from tasks.judges import Mismatch
 from tasks.outcomes import Reason, Stage, Status
@@ -42,6 +43,11 @@ def diagnose_static(finding: StaticFinding, source: str) -> str:
     return clean("\n".join(lines + _excerpt(source, finding.line, None)))
 
 
+def diagnose_load(entry: str, failure: Failure, source: str) -> str:
+    """The text for a source that did not get through the load stage."""
+    return clean("\n".join([_headline(failure.status, failure.reason, failure.stage), *_cause(entry, failure, source)]))
+
+
 def clean(text: str) -> str:
     """Without control characters, addresses and folders; head and tail kept when it is too long."""
     text = FOLDER.sub("", ADDRESS.sub("0x...", CONTROL.sub("", text)))
@@ -69,14 +75,16 @@ def _failure(task: Task, failure: Failure, source: str) -> list[str]:
         lines += _mismatch(failure.mismatch, failure.drawn)
     if failure.strays:
         lines += [_stray(stray, source) for stray in failure.strays if stray.get("store") or failure.mismatch][:3]
+    return lines + _cause(task.entry, failure, source)
+
+
+def _cause(entry: str, failure: Failure, source: str) -> list[str]:
+    """What was raised, what was lost, or which function is missing."""
     if failure.reason is Reason.NO_ENTRY:
         defined = ", ".join(map(str, failure.error.get("defined") or [])) or "nothing"
-        lines.append(f"the file must define {task.entry}; it defines {defined}")
-    elif failure.error and failure.loss is None:
-        lines += _error(failure.error, source)
-    if failure.loss:
-        lines += _loss(failure)
-    return lines
+        return [f"the file must define {entry}; it defines {defined}"]
+    lines = _error(failure.error, source) if failure.error and failure.loss is None else []
+    return lines + (_loss(failure) if failure.loss else [])
 
 
 def _case(task: Task, drawn: Drawn) -> str:

@@ -10,17 +10,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evaluator.conversation import converse_all
-from evaluator.diagnosis import diagnose, diagnose_static
+from evaluator.cases import Drawn, cases_of, hands_of
+from evaluator.conversation import Setting, Transcript, converse_all
+from evaluator.diagnosis import diagnose, diagnose_load, diagnose_static
 from evaluator.layers import Layer
 from evaluator.limits import Limits
-from evaluator.pool import Pool, WarmDied
+from evaluator.pool import Child, Pool, WarmDied, WarmProcess
 from evaluator.records import Evaluation
-from evaluator.seeds import PUBLIC_SEED, hidden_seed, source_sha
+from evaluator.second_look import Look
+from evaluator.seeds import hidden_seed, source_sha
 from evaluator.static import StaticFinding, inspect_source
 from evaluator.targets import targets_named
-from evaluator.verdict import Drawn, Verdict, judge
-from tasks.draw import Draw
+from evaluator.verdict import Verdict, judge, load_failure
 from tasks.errors import UserError
 from tasks.outcomes import Reason, Stage, Status
 from tasks.task import Task
@@ -63,6 +64,7 @@ class Evaluator:
         self.limits = limits or Limits()
         self.without = frozenset(without)
         self._secret = secret or secrets.token_bytes(32)
+        self._setting = Setting(poison=None) if Layer.POISON in self.without else Setting()
         self._judged: dict[tuple[str, str], Evaluation] = {}
         self._pool = Pool(workers or os.cpu_count() or 1, self.targets)
 
@@ -103,23 +105,71 @@ class Evaluator:
             self._judged[task.id, sha] = evaluation
         return evaluation
 
+    def loads(self, task: str, entries: Sequence[str], source: str) -> Evaluation | None:
+        """Only the static checks and the load stage, for a task that is known by name: None when the module loads and
+        defines one of `entries`, else the verdict."""
+        start, sha = time.perf_counter(), source_sha(source)
+        finding = self._static(source)
+        if finding.reason is not None:
+            return _refused(task, sha, finding, source, time.perf_counter() - start)
+        try:
+            with self._pool.children(most=1) as children:
+                fences = self._fences(children)
+                transcripts = converse_all(children, source, entries, [[]], self.limits, self._setting)
+        except WarmDied as error:
+            return _infra(task, sha, str(error), time.perf_counter() - start)
+        failure = load_failure(transcripts[0])
+        if failure is None:
+            return None
+        return Evaluation(
+            task,
+            sha,
+            failure.status,
+            failure.stage,
+            failure.reason,
+            diagnose_load(entries[0], failure, source),
+            assurance=fences,
+            total_s=time.perf_counter() - start,
+        )
+
+    def _fences(self, children: Sequence[Child]) -> tuple[str, ...]:
+        return (*children[0].warm.ready(), *(f"without {layer}" for layer in sorted(self.without)))
+
     def _evaluate(self, task: Task, source: str, sha: str) -> Evaluation:
         start = time.perf_counter()
         finding = self._static(source)
         if finding.reason is not None:
-            return _refused(task, sha, finding, source, time.perf_counter() - start)
-        drawn = cases_of(task, hidden_seed(self._secret, task.id, sha))
+            return _refused(task.id, sha, finding, source, time.perf_counter() - start)
+        seed = hidden_seed(self._secret, task.id, sha)
+        drawn = cases_of(task, seed, hidden=Layer.HIDDEN not in self.without, again=Layer.AGAIN not in self.without)
         try:
             with self._pool.children(most=CHILDREN_MAX) as children:
-                fences = (*children[0].warm.ready(), *(f"without {layer}" for layer in sorted(self.without)))
-                cases = [entry.case for entry in drawn]
-                transcripts = converse_all(children, source, task.entries, cases, self.limits)
+                fences = self._fences(children)
+                hands = hands_of(drawn, len(children))
+                transcripts = converse_all(children, source, task.entries, hands, self.limits, self._setting)
+                verdict = judge(task, drawn, transcripts, self.without)
+                if verdict.failure is None:
+                    verdict = self._second_look(task, source, drawn, transcripts, verdict, seed, children[0].warm)
         except WarmDied as error:
-            return _infra(task, sha, str(error), time.perf_counter() - start)
-        verdict = judge(task, drawn, transcripts)
+            return _infra(task.id, sha, str(error), time.perf_counter() - start)
         evaluation = _evaluation(task, sha, verdict, diagnose(task, verdict, source), fences)
         warnings = (*finding.warnings, *evaluation.warnings)
         return replace(evaluation, warnings=warnings, total_s=time.perf_counter() - start)
+
+    def _second_look(
+        self,
+        task: Task,
+        source: str,
+        drawn: Sequence[Drawn],
+        transcripts: Sequence[Transcript],
+        verdict: Verdict,
+        seed: int,
+        warm: WarmProcess,
+    ) -> Verdict:
+        """The verdict on a candidate that passed so far, after its second look. Raises WarmDied."""
+        answers = {index: answer for transcript in transcripts for index, answer in transcript.calls.items()}
+        looked = Look(warm, task, source, drawn, answers, seed, self.limits, self.without).take()
+        return replace(verdict, failure=looked.failure, warnings=(*verdict.warnings, *looked.warnings))
 
     def _static(self, source: str) -> StaticFinding:
         if not source.strip():
@@ -132,26 +182,14 @@ class Evaluator:
         return finding
 
 
-def cases_of(task: Task, seed: int) -> list[Drawn]:
-    """All cases of an evaluation: the public ones, then hidden ones and stand-ins drawn from `seed`."""
-    draw = Draw(seed)
-    return [
-        *(Drawn("public", case) for case in task.public(Draw(PUBLIC_SEED))),
-        *(Drawn("hidden", case) for case in task.hidden(draw)),
-        *(Drawn("timed", case) for case in task.stand_ins(draw)),
-    ]
-
-
-def _refused(task: Task, sha: str, finding: StaticFinding, source: str, total_s: float) -> Evaluation:
+def _refused(task: str, sha: str, finding: StaticFinding, source: str, total_s: float) -> Evaluation:
     status = Status.COMPILE_ERROR if finding.reason is Reason.SYNTAX_ERROR else Status.REJECTED
     text = diagnose_static(finding, source)
-    return Evaluation(
-        task.id, sha, status, Stage.STATIC, finding.reason, text, warnings=finding.warnings, total_s=total_s
-    )
+    return Evaluation(task, sha, status, Stage.STATIC, finding.reason, text, warnings=finding.warnings, total_s=total_s)
 
 
-def _infra(task: Task, sha: str, message: str, total_s: float) -> Evaluation:
-    return Evaluation(task.id, sha, Status.INFRA_ERROR, None, Reason.INFRASTRUCTURE, message[-2000:], total_s=total_s)
+def _infra(task: str, sha: str, message: str, total_s: float) -> Evaluation:
+    return Evaluation(task, sha, Status.INFRA_ERROR, None, Reason.INFRASTRUCTURE, message[-2000:], total_s=total_s)
 
 
 def _evaluation(task: Task, sha: str, verdict: Verdict, diagnosis: str, fences: tuple[str, ...]) -> Evaluation:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import torch
 
 from evaluator import wire
 from evaluator.conversation import Answer
+from evaluator.layers import Layer
 from tasks.calls import Observed
 from tasks.outcomes import Reason
 from tasks.task import Case, Task
@@ -28,11 +30,12 @@ class Odd:
 class Breach:
     """A broken rule of the contract: how the output came about, not what its values are.
 
-    `unwritten`: nobody wrote the output at all, which wrong values tell better.
+    `layer` is the defence that saw it. `unwritten`: nobody wrote the output at all, which wrong values tell better.
     """
 
     reason: Reason
     message: str
+    layer: Layer
     unwritten: bool = False
 
 
@@ -44,8 +47,10 @@ class Sighting:
     breach: Breach | None
 
 
-def sighting(task: Task, case: Case, answer: Answer) -> Sighting:
-    """Raises wire.WireError when the worker's report is not what a worker sends."""
+def sighting(task: Task, case: Case, answer: Answer, without: Collection[Layer] = ()) -> Sighting:
+    """What one call left, judged by every layer but those in `without`.
+
+    Raises wire.WireError when the worker's report is not what a worker sends."""
     header, frames = answer.header, answer.frames
     returned = _value(header.get("returned"), frames, 0)
     leaves = _tensors(header.get("returned"), "result", 0)
@@ -58,68 +63,100 @@ def sighting(task: Task, case: Case, answer: Answer) -> Sighting:
     before = dict(zip(names, [*case.args, *case.kwargs.values()], strict=True))
     mutated = {name: after[name] for name in task.mutates if isinstance(after.get(name), torch.Tensor)}
     observed = Observed(returned if task.returns else None, mutated)
-    breach = (
-        _input_breach(task, before, after)
-        or _launch_breach(task, header, observed)
-        or (_output_breach(task, before, leaves) if task.returns else None)
-        or _mutation_breach(task, before, after, by_name)
+    breaches = chain(
+        _input_breaches(task, before, after),
+        _launch_breaches(task, header, observed),
+        _output_breaches(task, before, leaves) if task.returns else (),
+        _mutation_breaches(task, before, after, by_name),
     )
-    return Sighting(observed, breach)
+    return Sighting(observed, next((breach for breach in breaches if breach.layer not in without), None))
 
 
-def _launch_breach(task: Task, header: Mapping[str, Any], observed: Observed) -> Breach | None:
+def same_values(one: Sighting, other: Sighting) -> bool:
+    """Whether two calls left the same: structure, values, and every bit of every tensor."""
+    ours, theirs = one.observed.leaves(), other.observed.leaves()
+    return len(ours) == len(theirs) and all(
+        a == b and _same_bits(x, y) if isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor) else (a, x) == (b, y)
+        for (a, x), (b, y) in zip(ours, theirs, strict=True)
+    )
+
+
+def overwritten(first: Answer, second: Answer) -> Breach | None:
+    """Whether the results of a call changed when the function was called again. Raises wire.WireError."""
+    before = _tensors(first.header.get("returned"), "result", 0)
+    after = _tensors(second.header.get("earlier"), "result", 0)
+    for (name, then), (_, now) in zip(before, after, strict=False):
+        given = then.get("shares") or now.get("shares")
+        if not given and not _same_bits(_tensor(dict(then), first.frames), _tensor(dict(now), second.frames)):
+            message = f"{name} of an earlier call changed when the function was called again: each call needs its own"
+            return Breach(Reason.OVERWRITTEN, message, Layer.AGAIN)
+    return None
+
+
+def _launch_breaches(task: Task, header: Mapping[str, Any], observed: Observed) -> Iterator[Breach]:
+    threads = header.get("threads")
+    if type(threads) is int and threads > 0:
+        message = f"{threads} threads that the call started were still running when it returned"
+        yield Breach(Reason.SURVIVORS, message, Layer.TASKS)
     refused = {name: n for name, n in _counts(header.get("torch_ops")).items() if name not in task.allow}
     named = ", ".join(f"torch {name} x{n}" for name, n in sorted(refused.items()))
     empty = all(not isinstance(v, torch.Tensor) or v.numel() == 0 for _, v in observed.leaves())
     if not header.get("launches") and not empty:
         also = f"; it computed with {named}" if refused else ""
-        return Breach(Reason.NO_LAUNCH, f"no kernel of this file was launched in the call{also}")
+        yield Breach(Reason.NO_LAUNCH, f"no kernel of this file was launched in the call{also}", Layer.LAUNCHES)
     if refused:
-        return Breach(Reason.TORCH_COMPUTE, f"operations that must be done in Triton were done by torch: {named}")
-    return None
+        message = f"operations that must be done in Triton were done by torch: {named}"
+        yield Breach(Reason.TORCH_COMPUTE, message, Layer.TORCH)
 
 
-def _input_breach(task: Task, before: Mapping[str, Any], after: Mapping[str, Any]) -> Breach | None:
+def _input_breaches(task: Task, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Breach]:
     for name, value in before.items():
         if name in task.mutates or name == task.writes_to or not isinstance(value, torch.Tensor):
             continue
         if not isinstance(after[name], torch.Tensor) or not _same_bits(value, after[name]):
-            return Breach(Reason.INPUT_MUTATED, f"the call changed its input {name}, which must be left alone")
-    return None
+            message = f"the call changed its input {name}, which must be left alone"
+            yield Breach(Reason.INPUT_MUTATED, message, Layer.INPUTS)
 
 
-def _output_breach(task: Task, before: Mapping[str, Any], leaves: list[tuple[str, Mapping[str, Any]]]) -> Breach | None:
+def _output_breaches(
+    task: Task, before: Mapping[str, Any], leaves: list[tuple[str, Mapping[str, Any]]]
+) -> Iterator[Breach]:
     given = task.writes_to is not None and isinstance(before.get(task.writes_to), torch.Tensor)
     for name, report in leaves:
         shares = [str(other) for other in report.get("shares", [])]
         argument = {str(i): key for i, key in enumerate(before)}
         shared = [argument.get(other, other) for other in shares]
         if given and leaves and task.writes_to not in shared:
-            return Breach(Reason.STRUCTURE, f"with {task.writes_to}= given, it must be written and returned")
+            message = f"with {task.writes_to}= given, it must be written and returned"
+            yield Breach(Reason.STRUCTURE, message, Layer.FORM)
         foreign = [other for other in shared if other != task.writes_to and other not in task.mutates]
         if foreign and math.prod(report["shape"]):
-            return Breach(Reason.ALIASES_INPUT, f"{name} shares its memory with the input {foreign[0]}")
+            yield Breach(Reason.ALIASES_INPUT, f"{name} shares its memory with the input {foreign[0]}", Layer.ALIAS)
         sizes = zip(report["shape"], report["strides"], strict=True)
         if any(n > 1 and step == 0 for n, step in sizes):
-            return Breach(Reason.STRUCTURE, f"{name} is an expanded view: its elements share memory")
+            yield Breach(Reason.STRUCTURE, f"{name} is an expanded view: its elements share memory", Layer.ALIAS)
+        if report.get("attributes"):
+            message = f"{name} carries attributes of its own: {report['attributes']}"[:200]
+            yield Breach(Reason.STRUCTURE, message, Layer.FORM)
         if math.prod(report["shape"]) and report.get("writer") != "kernel":
             if report.get("writer") is None:
-                return Breach(Reason.NOT_FROM_KERNEL, f"{name} was never written by a kernel", unwritten=True)
-            message = f"{name} was last written by torch (a cast, copy or fill), not by a kernel of this file"
-            return Breach(Reason.NOT_FROM_KERNEL, message)
-    return None
+                message = f"{name} was never written by a kernel"
+                yield Breach(Reason.NOT_FROM_KERNEL, message, Layer.LAUNCHES, unwritten=True)
+            else:
+                message = f"{name} was last written by torch (a cast, copy or fill), not by a kernel of this file"
+                yield Breach(Reason.NOT_FROM_KERNEL, message, Layer.LAUNCHES)
 
 
-def _mutation_breach(
+def _mutation_breaches(
     task: Task, before: Mapping[str, Any], after: Mapping[str, Any], reports: Mapping[str, Mapping[str, Any]]
-) -> Breach | None:
+) -> Iterator[Breach]:
     for name in task.mutates:
         value = before.get(name)
         if not isinstance(value, torch.Tensor) or not isinstance(after.get(name), torch.Tensor):
             continue
         if not _same_bits(value, after[name]) and reports[name].get("writer") != "kernel":
-            return Breach(Reason.NOT_FROM_KERNEL, f"{name} was changed by torch, not by a kernel of this file")
-    return None
+            message = f"{name} was changed by torch, not by a kernel of this file"
+            yield Breach(Reason.NOT_FROM_KERNEL, message, Layer.LAUNCHES)
 
 
 def _names(task: Task, case: Case) -> list[str]:

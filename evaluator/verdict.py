@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from evaluator import wire
+from evaluator.cases import Drawn
 from evaluator.conversation import Answer, Loss, Transcript
-from evaluator.observe import Breach, sighting
+from evaluator.layers import Layer
+from evaluator.observe import Breach, overwritten, sighting
 from evaluator.records import CaseRow, KernelBuild
 from tasks.judges import Mismatch, compare, truth_of
 from tasks.outcomes import Reason, Stage, Status
-from tasks.task import Case, Task
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A case with its kind: public, hidden or timed."""
-
-    kind: str
-    case: Case
+from tasks.task import Task
 
 
 @dataclass(frozen=True)
@@ -61,11 +55,15 @@ class Verdict:
 
 
 ORDER = [Stage.LOAD, Stage.RUN, Stage.CONTRACT, Stage.COMPARE]
+WRONG_BREACHES = (Reason.STRUCTURE, Reason.INPUT_MUTATED, Reason.OVERWRITTEN)
 COMPILE_REASONS = {"compilation": Reason.COMPILATION, "out_of_resources": Reason.OUT_OF_RESOURCES}
 
 
-def judge(task: Task, drawn: Sequence[Drawn], transcripts: Sequence[Transcript]) -> Verdict:
-    """Judges what came back, from all the children that shared the cases. They are gone; only bytes are left."""
+def judge(
+    task: Task, drawn: Sequence[Drawn], transcripts: Sequence[Transcript], without: Collection[Layer] = ()
+) -> Verdict:
+    """Judges what came back, from all the children that shared the cases, by every layer but those in `without`. The
+    children are gone; only bytes are left."""
     failures = [failure for transcript in transcripts for failure in _lost(transcript, drawn)]
     answers = {index: answer for transcript in transcripts for index, answer in transcript.calls.items()}
     rows: list[CaseRow] = []
@@ -73,7 +71,8 @@ def judge(task: Task, drawn: Sequence[Drawn], transcripts: Sequence[Transcript])
         if index not in answers:
             rows.append(CaseRow(entry.case.label, entry.kind, None))
             continue
-        row, failure = _case(task, entry, answers[index])
+        first = answers.get(entry.again_of) if entry.again_of is not None else None
+        row, failure = _case(task, entry, answers[index], first, without)
         rows.append(row)
         if failure:
             failures.append(failure)
@@ -99,7 +98,7 @@ def judge(task: Task, drawn: Sequence[Drawn], transcripts: Sequence[Transcript])
 
 def _lost(transcript: Transcript, drawn: Sequence[Drawn]) -> list[Failure]:
     """Why a child has not answered for all of its cases; nothing when it has."""
-    load = _load_failure(transcript)
+    load = load_failure(transcript)
     if load:
         return [load]
     if transcript.builds and isinstance(failed := transcript.builds.header.get("failed"), dict):
@@ -124,7 +123,8 @@ def _precedence(failure: Failure) -> tuple[bool, int, int]:
     return failure.status is not Status.COMPILE_ERROR, ORDER.index(failure.stage), int(hidden)
 
 
-def _load_failure(transcript: Transcript) -> Failure | None:
+def load_failure(transcript: Transcript) -> Failure | None:
+    """Why a source did not get through the load stage; None when it did, and defines its entry."""
     if transcript.load is None:
         return _loss_failure(transcript, None)
     error = transcript.load.header.get("error")
@@ -149,7 +149,9 @@ def _loss_failure(transcript: Transcript, drawn: Drawn | None) -> Failure:
     return Failure(status, stage, reason, drawn, error, loss=loss, log=transcript.ending.log)
 
 
-def _case(task: Task, drawn: Drawn, answer: Answer) -> tuple[CaseRow, Failure | None]:
+def _case(
+    task: Task, drawn: Drawn, answer: Answer, first: Answer | None, without: Collection[Layer]
+) -> tuple[CaseRow, Failure | None]:
     header = answer.header
     facts: dict[str, Any] = {
         "label": drawn.case.label,
@@ -162,7 +164,8 @@ def _case(task: Task, drawn: Drawn, answer: Answer) -> tuple[CaseRow, Failure | 
         failure = _error_failure(drawn, error)
         return CaseRow(right=None, reason=failure.reason, **facts), failure
     try:
-        seen = sighting(task, drawn.case, answer)
+        seen = sighting(task, drawn.case, answer, without)
+        changed = overwritten(first, answer) if first and Layer.AGAIN not in without else None
     except wire.WireError as malformed:
         lost = Failure(
             Status.REJECTED, Stage.RUN, Reason.PROTOCOL, drawn, loss=Loss("protocol", "call", str(malformed))
@@ -172,7 +175,7 @@ def _case(task: Task, drawn: Drawn, answer: Answer) -> tuple[CaseRow, Failure | 
     if drawn.kind == "timed":
         facts["bytes_moved"] = int(_number(header.get("bytes_moved")))
         facts["bytes_min"] = task.cost(*drawn.case.args, **drawn.case.kwargs).bytes_min
-    failure_or_none = _judged(drawn, header, seen.breach, mismatch)
+    failure_or_none = _judged(drawn, header, seen.breach or changed, mismatch, without)
     reason = failure_or_none.reason if failure_or_none else None
     return CaseRow(right=mismatch is None, reason=reason, **facts), failure_or_none
 
@@ -187,19 +190,25 @@ def _error_failure(drawn: Drawn, error: Mapping[str, Any]) -> Failure:
 
 
 def _judged(
-    drawn: Drawn, header: Mapping[str, Any], breach: Breach | None, mismatch: Mismatch | None
+    drawn: Drawn,
+    header: Mapping[str, Any],
+    breach: Breach | None,
+    mismatch: Mismatch | None,
+    without: Collection[Layer],
 ) -> Failure | None:
     strays = [stray for stray in header.get("strays") or [] if isinstance(stray, dict)]
-    if any(stray.get("store") for stray in strays):
+    if any(stray.get("store") for stray in strays) and Layer.BOUNDS not in without:
         return Failure(Status.RUNTIME_ERROR, Stage.RUN, Reason.OUT_OF_BOUNDS_WRITE, drawn, strays=strays)
     if breach and not (breach.unwritten and mismatch):
         swallowed = header.get("swallowed") or []
         if breach.reason in (Reason.NO_LAUNCH, Reason.TORCH_COMPUTE, Reason.NOT_FROM_KERNEL) and swallowed:
             return _error_failure(drawn, swallowed[0])
-        status = Status.WRONG if breach.reason in (Reason.STRUCTURE, Reason.INPUT_MUTATED) else Status.REJECTED
+        status = Status.WRONG if breach.reason in WRONG_BREACHES else Status.REJECTED
         return Failure(status, Stage.CONTRACT, breach.reason, drawn, breach=breach, mismatch=mismatch)
     if mismatch:
         formal = mismatch.reason in (Reason.STRUCTURE, Reason.SHAPE, Reason.DTYPE)
+        if (Layer.FORM if formal else Layer.NUMERICS) in without:
+            return None
         stage = Stage.CONTRACT if formal else Stage.COMPARE
         return Failure(Status.WRONG, stage, mismatch.reason, drawn, mismatch=mismatch, strays=strays)
     return None

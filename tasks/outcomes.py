@@ -56,6 +56,9 @@ class Reason(StrEnum):
     SHAPE = "shape"
     DTYPE = "dtype"
     INPUT_MUTATED = "input_mutated"
+    OVERWRITTEN = "overwritten"
+    SURVIVORS = "survivors"
+    NOT_REPRODUCIBLE = "not_reproducible"
     PROTOCOL = "protocol"
     # compare
     MISMATCH = "mismatch"

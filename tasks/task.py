@@ -48,7 +48,8 @@ class Task:
     call are judged like outputs, and every other input must be left alone. `returns=False` says that the
     returned value is not judged. `writes_to` names an optional parameter ("out") that, when given,
     receives the result and is the returned object. `allow` lists torch operations, as `aten` names without
-    overload ("cumsum"), that a candidate may call beyond allocation, views and copies.
+    overload ("cumsum"), that a candidate may call beyond allocation, views and copies. A `stochastic` task's results
+    need not be the same from call to call.
 
     `public`, `hidden` and `timed` draw cases: small ones that are shown to the model in kind; ones whose
     shapes and values the candidate can't know; and several large sizes for a GPU. `stand_ins` are the timed
@@ -72,6 +73,7 @@ class Task:
     returns: bool = True
     writes_to: str | None = None
     allow: frozenset[str] = frozenset()
+    stochastic: bool = False
 
     @property
     def category(self) -> str:

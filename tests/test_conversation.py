@@ -2,8 +2,9 @@
 
 import pytest
 
-from evaluator.conversation import Transcript, converse
-from evaluator.judge import Evaluator, cases_of
+from evaluator.cases import cases_of
+from evaluator.conversation import Call, Transcript, converse
+from evaluator.judge import Evaluator
 from evaluator.limits import Limits
 from evaluator.verdict import Verdict, judge
 from tests.sources import GOOD, changed, double_task
@@ -22,10 +23,10 @@ FORGE = """
 
 def held(evaluator: Evaluator, source: str, limits: Limits | None = None) -> tuple[Transcript, Verdict]:
     task = double_task()
-    drawn = cases_of(task, 1)
-    cases = list(enumerate(entry.case for entry in drawn))
+    drawn = cases_of(task, 1, again=False)
+    hand = [Call(index, entry.case) for index, entry in enumerate(drawn)]
     with evaluator._pool.children(most=1) as (child,):
-        transcript = converse(child, source, task.entries, cases, limits or Limits())
+        transcript = converse(child, source, task.entries, hand, limits or Limits())
     return transcript, judge(task, drawn, [transcript])
 
 

@@ -6,16 +6,18 @@ it have passed. So the compiler goes on without it, and the worker asks for all 
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from triton.backends.nvidia.compiler import CUDABackend
 
 from evaluator.worker.resources import Resources, resources_of
 
+THREADS = 2
 Stage = Callable[[Any, dict[str, Any]], bytes]
 
 
@@ -29,6 +31,8 @@ class Assembler:
     waits: bool = False
     last: Future[Resources] | None = None
     _threads: ThreadPoolExecutor | None = None
+    own: set[int] = field(default_factory=set)
+    """Ids of the system's threads that are this assembler's."""
 
     def install(self) -> None:
         """Routes the `cubin` stage of every later compilation in this process through here."""
@@ -44,7 +48,10 @@ class Assembler:
 
     def start(self) -> None:
         """From here on ptxas runs beside the work; called in a child."""
-        self._threads = ThreadPoolExecutor(2)
+        self._threads = ThreadPoolExecutor(THREADS, initializer=self._register)
+
+    def _register(self) -> None:
+        self.own.add(threading.get_native_id())
 
     def begin(self, assemble: Stage, ptx: Any, metadata: dict[str, Any]) -> bytes:
         """Assembles now, or leaves a future in `last` and gives the compiler an empty cubin in the meantime."""

@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from evaluator.wire import storage_bytes
-from evaluator.worker.memory import POISON
+from evaluator.worker.memory import poison
 
 ALLOCATE = {
     "empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "zeros", "zeros_like",
@@ -53,8 +53,9 @@ class TorchRecord:
         tensors = [item for item in _flat(result) if isinstance(item, torch.Tensor)]
         self.kept += tensors  # a storage that stays alive keeps its address to itself
         if name in POISONED:
-            for tensor in tensors:
-                storage_bytes(tensor).fill_(POISON)
+            if poison.byte is not None:
+                for tensor in tensors:
+                    storage_bytes(tensor).fill_(poison.byte)
         elif mutates or name not in VIEW:
             written = [args[0]] if mutates and args and isinstance(args[0], torch.Tensor) else tensors
             pointers = {tensor.untyped_storage().data_ptr() for tensor in written}

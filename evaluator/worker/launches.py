@@ -51,6 +51,10 @@ class Launcher:
         self.on_compile: Callable[[str | None], None] = lambda kernel: None
         self.on_written: Callable[[set[int]], None] = lambda storages: None
         self.paused: Callable[[], Any] = nullcontext
+        self.interprets_only = False
+        """Launches are not compiled: for a second look at a source that was."""
+        self.knocked_out: set[str] | None = None
+        """Names of kernels that do nothing when they are launched; None knocks out none, an empty set all."""
         self._tuned: dict[Any, int] = {}
         self._run = JITFunction.run
 
@@ -82,7 +86,7 @@ class Launcher:
         yield self.calls
 
     def launch(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any, warmup: bool) -> Any:
-        kernel = self._compiled(function, args, kwargs)
+        kernel = None if self.interprets_only else self._compiled(function, args, kwargs)
         if warmup or self.driver.benchmarking:
             return kernel
         arguments = _bound(function, args, kwargs)
@@ -91,6 +95,8 @@ class Launcher:
         if function.fn.__code__.co_filename == self.filename:
             self.calls.kernels.append(function.__name__)
         self.calls.memories.append(memory)
+        if self.knocked_out is not None and (not self.knocked_out or function.__name__ in self.knocked_out):
+            return kernel
         if all(n > 0 for n in sizes):
             constexprs = {p.name for p in function.params if p.is_constexpr}
             try:

@@ -13,7 +13,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-POISON = 0xFF  # every float type reads it as NaN, every signed integer as -1
+
+@dataclass
+class Poison:
+    """The byte that fills memory nobody has written; None leaves it as it is."""
+
+    byte: int | None = 0xFF  # every float type reads it as NaN, every signed integer as -1
+
+
+poison = Poison()
 
 
 @dataclass(frozen=True)

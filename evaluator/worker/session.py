@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import time
 import traceback
 import types
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,22 @@ from triton.runtime.errors import OutOfResources, PTXASError
 from evaluator import wire
 from evaluator.worker.guard import DeviceRedirect, TorchRecord, unwatched, watched
 from evaluator.worker.launches import COMPILE_FAILURES, Launcher, Launches
+from evaluator.worker.memory import poison
 from evaluator.worker.pretence import pretend
 from evaluator.worker.resources import Resources
 from evaluator.worker.simulator import NotInterpretable
 
 TEXT_MAX = 20_000
 NESTING_MAX = 8
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A call whose tensors are kept for the next one."""
+
+    args: Any
+    kwargs: Any
+    returned: Any
 
 
 class Session:
@@ -34,6 +45,7 @@ class Session:
         self.launcher = launcher
         self.entry: Any = None
         self.filename = ""
+        self.kept: Kept | None = None
         launcher.on_compile = lambda kernel: wire.send(sock, {"event": "compiling", "kernel": kernel})
         launcher.paused = unwatched
 
@@ -50,7 +62,10 @@ class Session:
             answers[header["op"]](header, frames)
 
     def load(self, header: dict[str, Any], frames: list[bytearray]) -> None:
-        """Runs the candidate's module and finds its entry."""
+        """Runs the candidate's module and finds its entry. `poison` fills unwritten memory; `interprets_only` compiles
+        nothing."""
+        poison.byte = header["poison"]
+        self.launcher.interprets_only = header["interprets_only"]
         path = Path.cwd() / "candidate.py"
         path.write_text(header["source"], encoding="utf-8")
         self.filename = self.launcher.filename = str(path)
@@ -70,10 +85,19 @@ class Session:
         self._reply({"entry": bool(found), "defined": defined[:20]})
 
     def call(self, header: dict[str, Any], frames: list[bytearray]) -> None:
-        """One call on new tensors; what it returned, what became of its arguments, and what was seen meanwhile."""
+        """One call on new tensors; what it returned, what became of its arguments, and what was seen meanwhile.
+
+        With `keep` the tensors live on; with `again` the next call gets them with its own values, and tells what the
+        kept call's results hold after it. `knock_out` names kernels that do nothing ([]: all of them, None: none).
+        """
         args = wire.unpack(header["args"], frames)
         kwargs = wire.unpack(header["kwargs"], frames)
+        kept, self.kept = self.kept, None
+        if header["again"] and kept:
+            args, kwargs = placed(kept.args, args), placed(kept.kwargs, kwargs)
+        self.launcher.knocked_out = None if header["knock_out"] is None else set(header["knock_out"])
         named = {**dict(enumerate(args)), **kwargs}
+        threads = _threads()
         start = time.perf_counter()
         error: BaseException | None = None
         returned: Any = None
@@ -84,11 +108,13 @@ class Session:
             except BaseException as raised:  # the border of the worker: any way out of a call is an outcome
                 error = raised
         total_s = time.perf_counter() - start
+        left = _threads() - threads - self.launcher.assembler.own
         report = {
             **_launch_report(launches),
             "torch_ops": dict(record.computed),
             "compile_s": launches.compile_s,
             "run_s": max(0.0, total_s - launches.compile_s),
+            "threads": len(left),
             "swallowed": [self._described(e) for e in launches.failures if e is not error][:1],
         }
         if error is not None:
@@ -97,6 +123,10 @@ class Session:
         out: list[memoryview] = []
         report["returned"] = self._packed(returned, out, record, named, 0)
         report["arguments"] = [self._packed(value, out, record, named, 0) for value in named.values()]
+        if header["again"] and kept:
+            report["earlier"] = self._packed(kept.returned, out, record, named, 0)
+        if header["keep"]:
+            self.kept = Kept(args, kwargs, returned)
         self._reply(report, out)
 
     def builds(self, header: dict[str, Any], frames: list[bytearray]) -> None:
@@ -146,6 +176,7 @@ class Session:
             "strides": list(value.stride()),
             "shares": shared,
             "writer": record.writer(pointer),
+            "attributes": sorted(map(str, value.__dict__))[:5],
         }
 
     def _described(self, error: BaseException) -> dict[str, Any]:
@@ -209,6 +240,26 @@ def _message(error: BaseException) -> str:
     else:
         text = str(error)
     return text if len(text) <= TEXT_MAX else text[: TEXT_MAX // 2] + "\n...\n" + text[-TEXT_MAX // 2 :]
+
+
+def placed(old: Any, new: Any) -> Any:
+    """`new` in the place of `old`: tensors of the same form are the same objects with the new values."""
+    if isinstance(old, torch.Tensor) and isinstance(new, torch.Tensor):
+        forms = [(t.dtype, t.shape, t.stride(), t.storage_offset(), t.untyped_storage().nbytes()) for t in (old, new)]
+        if forms[0] != forms[1]:
+            return new
+        wire.storage_bytes(old).copy_(wire.storage_bytes(new))
+        return old
+    if type(old) is type(new) and isinstance(new, (list, tuple)) and len(old) == len(new):
+        return type(new)(placed(a, b) for a, b in zip(old, new, strict=True))
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {key: placed(old.get(key), value) for key, value in new.items()}
+    return new
+
+
+def _threads() -> set[int]:
+    """Ids of this process's threads as the system has them: a thread of `_thread` is not in Python's own list."""
+    return {int(name) for name in os.listdir("/proc/self/task")}
 
 
 def _launch_report(launches: Launches) -> dict[str, Any]:

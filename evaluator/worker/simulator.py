@@ -19,7 +19,7 @@ import triton.language as tl
 from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
-from evaluator.worker.memory import POISON, Memory
+from evaluator.worker.memory import Memory, poison
 
 
 class NotInterpretable(Exception):
@@ -68,8 +68,9 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]
         inside = self.memory.allow(ptrs.data, mask.data, dtype.itemsize, store=False)
         if inside is not mask.data:
             fill = np.zeros(ptrs.data.shape, dtype) if other is None else np.broadcast_to(other.data, ptrs.data.shape)
-            poison = np.full(dtype.itemsize, POISON, np.uint8).view(dtype)[0] if dtype.kind != "b" else True
-            other = TensorHandle(np.where(mask.data & ~inside, poison, fill).astype(dtype), ptrs.get_element_ty())
+            byte = poison.byte or 0
+            wild = np.full(dtype.itemsize, byte, np.uint8).view(dtype)[0] if dtype.kind != "b" else True
+            other = TensorHandle(np.where(mask.data & ~inside, wild, fill).astype(dtype), ptrs.get_element_ty())
             mask = TensorHandle(inside, tl.int1)
         return super().create_masked_load(ptrs, mask, other, *rest)
 

@@ -197,4 +197,5 @@ TASK = Task(
     judge=Property(check, Reason.DISTRIBUTION),
     cost=cost,
     writes_to="out",
+    stochastic=True,
 )
