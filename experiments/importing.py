@@ -85,7 +85,7 @@ def import_(format: str, path: Path, out: Path | None, model: str | None) -> int
         f"imported {_sources(counts.sources)} for {counts.tasks} of the suite's tasks, "
         f"{_many(run.rounds, 'round')}, model {run.config.model}"
     )
-    for line in _notes(found, counts):
+    for line in notes(found, counts):
         print(line)
     place = shlex.quote(str(run.path))
     print(f"run: {run.path}")
@@ -94,7 +94,8 @@ def import_(format: str, path: Path, out: Path | None, model: str | None) -> int
     return 0
 
 
-def _notes(found: Import, counts: Counts) -> Iterable[str]:
+def notes(found: Import, counts: Counts) -> Iterable[str]:
+    """What is worth a line about an import: tasks that are not built or have moved, and what was left out."""
     waiting = len(counts.not_built)
     yield f"built: {counts.tasks - waiting} of these tasks can be scored" + (
         f", {waiting} still without a task file" if waiting else ""

@@ -82,7 +82,7 @@ def _print_counts(title: str, counts: Counter[str]) -> None:
 
 def _run(path: Path, out: Path | None, form: str | None, model: str | None) -> Run:
     """The run to score: `path` itself, the one in `out` if it holds the same sources, or a new import."""
-    from experiments.importing import fingerprint, read
+    from experiments.importing import fingerprint, notes, read
 
     if (path / "run.json").exists() or not path.exists():
         return _whole(find_run(str(path)))
@@ -91,7 +91,10 @@ def _run(path: Path, out: Path | None, form: str | None, model: str | None) -> R
         if not run.imported or run.record["origin"].get("sha") != fingerprint(path):
             raise UserError(f"{out} is a run of something else; name another folder by --out")
         return _whole(run)
-    run, _ = import_run(out, read(form or "auto", path, model))
+    found = read(form or "auto", path, model)
+    run, counts = import_run(out, found)
+    for line in notes(found, counts):
+        print(line)
     return run
 
 
