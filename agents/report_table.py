@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-PLAIN_WIDTH = 200
+PLAIN_WIDTH = 250
 COLOURS = {
     State.CORRECT: "green",
     State.RESCUED: "bold green",
@@ -134,6 +134,8 @@ def _total_line(account: Account) -> str:
 
 
 def _spending_cells(spending: Spending) -> list[str]:
+    if not spending.replies:
+        return ["-", "-"]
     known = spending.input_tokens is not None and spending.output_tokens is not None
     tokens = f"{spending.input_tokens:,} in, {spending.output_tokens:,} out" if known else "unknown"
     return [tokens, "unknown" if spending.usd is None else f"${spending.usd:.4f}"]

@@ -15,14 +15,16 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import evaluator
+from evaluator.limits import Limits
 from evaluator.targets import Target
 
 ROOT = Path(evaluator.__file__).parent.parent
+HIDDEN = (".git", "agents", "experiments", "prompts", "tasks", "tests")
 START_S = 120.0
 END_S = 10.0
 ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CC", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
@@ -44,14 +46,13 @@ class Ending:
 class Child:
     """A forked candidate: a socket to talk to it and a way to end it."""
 
-    def __init__(self, warm: WarmProcess, sock: socket.socket, pid: int) -> None:
+    def __init__(self, warm: WarmProcess, sock: socket.socket) -> None:
         self.warm = warm
         self.sock = sock
-        self.pid = pid
         self._ending: Ending | None = None
 
     def end(self) -> Ending:
-        """Kills the whole process group, waits for its end, and says what came of it."""
+        """Kills it and all that it started, waits until that is gone, and says what came of it. Raises WarmDied."""
         if self._ending is None:
             grace = time.monotonic() + 0.2
             with suppress(OSError):
@@ -62,9 +63,10 @@ class Child:
         return self._ending
 
     def kill(self) -> None:
-        for signal_group in (os.killpg, os.kill):
-            with suppress(ProcessLookupError, PermissionError):
-                signal_group(self.pid, signal.SIGKILL)
+        """The warm process does it: nobody else knows the child by its number."""
+        if self._ending is None:
+            with suppress(OSError):
+                self.warm.control.sendall(b"kill")
 
     def _killed(self) -> dict[str, Any]:
         self.kill()
@@ -75,15 +77,17 @@ class Child:
 
 
 class WarmProcess:
-    """One warm program. Not thread-safe: the pool hands it to one thread at a time."""
+    """One warm program, with one child at a time. Not thread-safe: the pool hands it to one thread at a time."""
 
-    def __init__(self, targets: Sequence[Target]) -> None:
+    def __init__(self, targets: Sequence[Target], limits: Limits) -> None:
         self.home = tempfile.mkdtemp(prefix="kernelmend-")
         self._heard = b""
         ours, theirs = socket.socketpair()
         config = {
             "targets": [[t.name, t.backend, t.arch, t.warp_size, t.shared_bytes_max] for t in targets],
-            "hide": [str(ROOT / "tasks"), str(ROOT / "experiments"), str(ROOT / "tests")],
+            "limits": asdict(limits),
+            "source": str(ROOT),
+            "hide": [str(ROOT / name) for name in HIDDEN],
         }
         environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
         environment |= {"HOME": self.home, "TMPDIR": self.home, "TRITON_CACHE_DIR": f"{self.home}/triton"}
@@ -99,7 +103,7 @@ class WarmProcess:
         self.fences: tuple[str, ...] | None = None
 
     def ready(self) -> tuple[str, ...]:
-        """Waits until it is warm; returns the fences that it could put up. Raises WarmDied."""
+        """Waits until it is warm; returns its fences, and as `reduced: ...` what it lacks. Raises WarmDied."""
         if self.fences is None:
             said = self.hear("ready", time.monotonic() + START_S)
             if said is None:
@@ -108,18 +112,18 @@ class WarmProcess:
         return self.fences
 
     def fork(self) -> Child:
-        """A new child. Raises WarmDied."""
+        """A new child; the one before it must have been ended. Raises WarmDied."""
         self.ready()
         ours, theirs = socket.socketpair()
         try:
             with theirs:
                 socket.send_fds(self.control, [b"fork"], [theirs.fileno()])
-            said = self.hear("pid", time.monotonic() + END_S)
+            said = self.hear("forked", time.monotonic() + END_S)
         except OSError as error:
             raise self.died(str(error)) from error
         if said is None:
             raise self.died("it did not fork")
-        return Child(self, ours, int(said["pid"]))
+        return Child(self, ours)
 
     def hear(self, key: str, deadline: float) -> dict[str, Any] | None:
         """The next control message, which must carry `key`; None when `deadline` passes. Raises WarmDied."""
@@ -152,10 +156,11 @@ class WarmProcess:
 class Pool:
     """As many warm processes as candidates may run at once."""
 
-    def __init__(self, size: int, targets: Sequence[Target]) -> None:
+    def __init__(self, size: int, targets: Sequence[Target], limits: Limits | None = None) -> None:
         self.targets = tuple(targets)
+        self.limits = limits or Limits()
         self._idle: queue.Queue[WarmProcess] = queue.Queue()
-        self._all = [WarmProcess(self.targets) for _ in range(size)]
+        self._all = [WarmProcess(self.targets, self.limits) for _ in range(size)]
         for warm in self._all:
             self._idle.put(warm)
         self._closed = False
@@ -192,7 +197,7 @@ class Pool:
 
     def _replaced(self, warm: WarmProcess) -> WarmProcess:
         warm.close()
-        fresh = WarmProcess(self.targets)
+        fresh = WarmProcess(self.targets, self.limits)
         self._all[self._all.index(warm)] = fresh
         return fresh
 

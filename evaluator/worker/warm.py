@@ -1,16 +1,15 @@
 """The warm program: torch and Triton imported, the compiler warmed up, then one forked child per candidate.
 
 Single-threaded, and never a fork of the judge. Its control socket carries one descriptor per candidate: the child's
-end of a socket pair. It says which child it made and how each one ended; it takes no part in any verdict.
+end of a socket pair; `kill` ends the child before its time. It says when it has forked and how the child ended; it
+takes no part in any verdict. One child at a time: whatever else runs when a child ends was left behind by it.
 """
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import json
 import os
-import resource
 import select
 import shutil
 import signal
@@ -20,121 +19,136 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
-MS_REC, MS_PRIVATE = 0x4000, 0x40000
-CHILD_MEMORY_MAX = 16 * 2**30
-CHILD_FILE_MAX = 256 * 2**20
+from evaluator.limits import Limits
+from evaluator.worker import sandbox
+from evaluator.worker.sandbox import Fences
 
 
 def main() -> None:
     """`warm CONTROL_FD JSON`: serves until the judge closes the control socket."""
     control = socket.socket(fileno=int(sys.argv[1]))
     config = json.loads(sys.argv[2])
-    fences = fence([Path(folder) for folder in config["hide"]])
-    launcher = warmed_up(config["targets"])
-    gc.collect()
-    gc.freeze()
-    control.sendall(json.dumps({"ready": fences}).encode() + b"\n")
-    serve(control, launcher, Path.cwd())
+    fences = sandbox.separate()
+    Warm(control, config, fences).serve()
 
 
-def serve(control: socket.socket, launcher: Any, home: Path) -> None:
-    """Forks a child for every descriptor that arrives; reports `pid` and, when it ends, `status`."""
-    children: dict[int, Path] = {}
-    read_end, write_end = os.pipe()
-    os.set_blocking(write_end, False)
-    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    while True:
-        ready, _, _ = select.select([control.fileno(), read_end], [], [])
-        if read_end in ready:
-            os.read(read_end, 4096)
-            _reap(control, children)
-        if control.fileno() in ready:
-            message, descriptors, _, _ = socket.recv_fds(control, 16, 1)
+class Warm:
+    """Everything is imported and walled in when this is made."""
+
+    def __init__(self, control: socket.socket, config: dict[str, Any], fences: Fences) -> None:
+        self.control = control
+        self.limits = Limits(**config["limits"])
+        self.source = Path(config["source"])
+        self.fences = fences
+        self.launcher = warmed_up(config["targets"])
+        self.home = Path.cwd()
+        self.above = os.open(self.home.parent, os.O_RDONLY | os.O_DIRECTORY)  # out of sight from here on
+        sandbox.confine(fences, self.home, self.source, config["hide"], self.limits)
+        gc.collect()
+        gc.freeze()
+
+    def serve(self) -> None:
+        """Forks a child for every descriptor that arrives; says `forked` and, when it has ended, `ended`."""
+        self._say({"ready": [*self.fences.lines(), *self._tried()]})
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(self.control, 16, 1)
             if not message:
                 break
-            folder = Path(tempfile.mkdtemp(prefix="candidate-", dir=home))
-            pid = os.fork()
-            if pid == 0:
-                control.close()
-                os.close(read_end)
-                os.close(write_end)
-                _child(socket.socket(fileno=descriptors[0]), launcher, folder)
-            os.close(descriptors[0])
-            children[pid] = folder
-            control.sendall(json.dumps({"pid": pid}).encode() + b"\n")
-    for pid in children:
-        _kill(pid)
-    shutil.rmtree(home, ignore_errors=True)  # the judge may have been killed, and can't
+            if descriptors:  # else a `kill` that came too late
+                self._one(descriptors[0])
+        shutil.rmtree(
+            self.home.name, ignore_errors=True, dir_fd=self.above
+        )  # the judge may have been killed, and can't
 
-
-def _reap(control: socket.socket, children: dict[int, Path]) -> None:
-    while children:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
+    def _one(self, descriptor: int) -> None:
+        folder = self._folder()
+        log, write_end = os.pipe()
+        pid = os.fork()
         if pid == 0:
-            return
-        folder = children.pop(pid, None)
-        if folder is not None:
-            _kill(pid)
-            log = _tail(folder / "output.log")
+            self._child(socket.socket(fileno=descriptor), write_end, folder)
+        os.close(descriptor)
+        os.close(write_end)
+        self._say({"forked": pid})
+        status, tail = self._until_end(pid, log)
+        os.close(log)
+        if folder != sandbox.BOX:
             shutil.rmtree(folder, ignore_errors=True)
-            said = {"ended": pid, "status": os.waitstatus_to_exitcode(status), "log": log}
-            control.sendall(json.dumps(said).encode() + b"\n")
+        self._say({"ended": pid, "status": status, "log": tail.decode("utf-8", "replace")})
 
+    def _until_end(self, pid: int, log: int) -> tuple[int, bytes]:
+        """Exit code (negative: the signal) and the end of what was printed, once nothing of the child is left."""
+        end = os.pidfd_open(pid)
+        waiting = [end, log, self.control.fileno()]
+        tail = b""
+        while True:
+            ready, _, _ = select.select(waiting, [], [])
+            if end in ready:
+                break
+            if log in ready:
+                part = os.read(log, 2**16)
+                tail = (tail + part)[-self.limits.log_bytes_max :]
+                if not part:
+                    waiting.remove(log)
+            if self.control.fileno() in ready:
+                os.kill(pid, signal.SIGKILL)
+                if not self.control.recv(16):  # the judge is gone
+                    waiting.remove(self.control.fileno())
+        _, status = os.waitpid(pid, 0)
+        os.close(end)
+        sandbox.end_all(pid)
+        while part := os.read(log, 2**16):
+            tail = (tail + part)[-self.limits.log_bytes_max :]
+        return os.waitstatus_to_exitcode(status), tail
 
-def _kill(pid: int) -> None:
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return
+    def _child(self, sock: socket.socket, log: int, folder: str) -> None:
+        """Never returns."""
+        from evaluator.worker.session import Session
 
+        code = 70
+        try:
+            gc.disable()  # a child lives for seconds; collecting would only copy the pages that it shares
+            self._enter(log, folder, keep=sock.fileno())
+            Session(sock, self.launcher).serve()
+            code = 0
+        finally:
+            os._exit(code)
 
-def _child(sock: socket.socket, launcher: Any, folder: Path) -> None:
-    """Never returns."""
-    from evaluator.worker.session import Session
-
-    code = 70
-    try:
-        gc.disable()  # a child lives for seconds; collecting would only copy the pages that it shares
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    def _enter(self, log: int, folder: str, keep: int) -> Fences:
         os.setsid()
-        os.chdir(folder)
-        os.environ.update(HOME=str(folder), TMPDIR=str(folder), TRITON_CACHE_DIR=str(folder / "triton"))
-        tempfile.tempdir = None
-        log = os.open("output.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(log, 1)
         os.dup2(log, 2)
-        resource.setrlimit(resource.RLIMIT_AS, (CHILD_MEMORY_MAX, CHILD_MEMORY_MAX))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (CHILD_FILE_MAX, CHILD_FILE_MAX))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        Session(sock, launcher).serve()
-        code = 0
-    finally:
-        os._exit(code)
+        os.closerange(3, keep)
+        os.closerange(keep + 1, 2**16)
+        tempfile.tempdir = None
+        return sandbox.enter(self.fences, folder, self.source, self.limits)
 
+    def _tried(self) -> list[str]:
+        """What stands in a child, from one that only goes in and comes out."""
+        folder = self._folder()
+        read_end, write_end = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            code = 70
+            try:
+                report = os.dup(2)
+                os.dup2(write_end, 3)
+                lines = self._enter(report, folder, keep=3).lines()
+                os.write(3, json.dumps(lines).encode())
+                code = 0
+            finally:
+                os._exit(code)
+        os.close(write_end)
+        with open(read_end, "rb") as report_file:
+            said = report_file.read()
+        os.waitpid(pid, 0)
+        lines: list[str] = json.loads(said)
+        return lines
 
-def fence(hidden: list[Path]) -> list[str]:
-    """Puts up what this machine permits: no network, and empty folders in place of `hidden`. Returns what stands."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    uid, gid = os.getuid(), os.getgid()
-    flags = CLONE_NEWNS | CLONE_NEWNET | (CLONE_NEWUSER if uid else 0)
-    if libc.unshare(flags) != 0:
-        return []
-    if uid:
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
-        Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
-    up = ["no network"]
-    if libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None) == 0:
-        covered = [libc.mount(b"tmpfs", os.fsencode(f), b"tmpfs", 0, b"size=4k,mode=555") for f in hidden if f.is_dir()]
-        if not any(covered):
-            up.append("tasks hidden")
-    return up
+    def _folder(self) -> str:
+        return sandbox.BOX if self.fences.stands("read-only view") else tempfile.mkdtemp(dir=self.home)
+
+    def _say(self, what: dict[str, Any]) -> None:
+        self.control.sendall(json.dumps(what).encode() + b"\n")
 
 
 def warmed_up(targets: list[list[Any]]) -> Any:
@@ -152,15 +166,6 @@ def warmed_up(targets: list[list[Any]]) -> Any:
     launcher.install()
     warmup.run(launcher)
     return launcher
-
-
-def _tail(path: Path, size: int = 4000) -> str:
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - size))
-            return file.read(size).decode("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 if __name__ == "__main__":
