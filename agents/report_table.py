@@ -129,6 +129,8 @@ def _task_cells(row: TaskAccount) -> list[str]:
 def _total_line(account: Account) -> str:
     states = [row.state for row in account.tasks]
     counts = ", ".join(f"{states.count(state)} {state}" for state in State if state in states)
+    if not account.spending.replies:
+        return f"{len(states)} tasks: {counts}."
     tokens, cost = _spending_cells(account.spending)
     return f"{len(states)} tasks: {counts}. {account.spending.replies} replies, tokens {tokens}, cost {cost}."
 
