@@ -1,4 +1,4 @@
-"""`python -m evaluator check TASK FILE`: one source file in, one evaluation out."""
+"""`python -m evaluator check TASK FILE`: one source file in, one evaluation out. `doctor`: what the machine permits."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ EXAMPLE = """\
 example:
   python -m evaluator check Math/softmax my_softmax.py
   python -m evaluator check path/to/my_task.py kernel.py --targets sm90,sm80 --json
+  python -m evaluator doctor
 """
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Exit code 0 only when the source is correct; 1 when it is not; 2 for a user's mistake."""
+    """Exit code 0 only when the source is correct or all is well; 1 when not; 2 for a user's mistake."""
     args = _parser().parse_args(argv)
     try:
-        return check(args)
+        return int(args.run(args))
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -45,6 +46,18 @@ def check(args: argparse.Namespace) -> int:
         evaluation = evaluator.evaluate(task, source)
     print(json.dumps(evaluation.to_json(), indent=2) if args.json else _text(evaluation))
     return 0 if evaluation.correct else 1
+
+
+def doctor(args: argparse.Namespace) -> int:
+    """Prints what this machine permits and how an honest and two hostile kernels fared."""
+    from evaluator.doctor import report
+    from evaluator.pool import WarmDied
+
+    try:
+        return 0 if report(args.device, args.targets.split(","), print) else 1
+    except WarmDied as error:
+        print(f"no worker can be started: {error}")
+        return 1
 
 
 def _text(evaluation: Evaluation) -> str:
@@ -78,10 +91,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument("task", help="a task's id, or the path of a task file")
     command.add_argument("file", help="the source of the kernel")
-    command.add_argument("--targets", default="sm90", help="GPUs to compile for; the first decides (default: sm90)")
-    command.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
     command.add_argument("--seed", help="fixes the hidden cases, to repeat a verdict (default: drawn anew)")
     command.add_argument("--json", action="store_true", help="print the whole evaluation as JSON")
+    command.set_defaults(run=check)
+    examination = commands.add_parser("doctor", help="say which fences this machine permits, and try them")
+    examination.set_defaults(run=doctor)
+    for one in (command, examination):
+        one.add_argument("--targets", default="sm90", help="GPUs to compile for; the first decides (default: sm90)")
+        one.add_argument("--device", default="auto", choices=["auto", "cpu", "cuda"])
     return parser
 
 

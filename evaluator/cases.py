@@ -15,13 +15,15 @@ from tasks.draw import Draw
 from tasks.judges import Elementwise
 from tasks.task import Case, Task
 
+AGAIN = ", called again with other values"
+AGAIN_TIMES = 3  # a kept result may wait for the second or third call of one shape
 KEPT_SHARE = 7  # of 8 floating-point elements, so many keep their value in a call that is made again
 
 
 @dataclass(frozen=True)
 class Drawn:
     """A case with its kind: public, hidden or timed. `again_of` is the index of the case whose tensors it is called
-    with, right after it."""
+    with, right after that one."""
 
     kind: str
     case: Case
@@ -30,14 +32,18 @@ class Drawn:
 
 def cases_of(task: Task, seed: int, *, hidden: bool = True, again: bool = True) -> list[Drawn]:
     """All cases of an evaluation: the public ones, then what is drawn from `seed`: hidden ones, stand-ins, and the
-    first public one again with other values."""
+    first public one again, with other values each time."""
     draw = Draw(seed)
     public = [Drawn("public", case) for case in task.public(Draw(PUBLIC_SEED))]
     drawn = [*public]
     drawn += [Drawn("hidden", case) for case in task.hidden(draw)] if hidden else []
     drawn += [Drawn("timed", case) for case in task.stand_ins(draw)]
     if again and public:
-        drawn.append(Drawn("hidden", again_with_other_values(task, public[0].case, seed), again_of=0))
+        previous = 0
+        for time in range(AGAIN_TIMES):
+            case = again_with_other_values(task, drawn[previous].case, seed + 10 * time)
+            drawn.append(Drawn("hidden", case, again_of=previous))
+            previous = len(drawn) - 1
     return drawn
 
 
@@ -48,9 +54,10 @@ def hands_of(drawn: Sequence[Drawn], players: int) -> list[list[Call]]:
     hands: list[list[Call]] = [[] for _ in range(players)]
     for place, index in enumerate(firsts):
         hand = hands[place % players]
-        hand.append(Call(index, drawn[index].case, keep=index in followers))
-        if index in followers:
-            hand.append(Call(followers[index], drawn[followers[index]].case, again=True))
+        chain: int | None = index
+        while chain is not None:
+            hand.append(Call(chain, drawn[chain].case, keep=chain in followers, again=chain != index))
+            chain = followers.get(chain)
     return hands
 
 
@@ -58,7 +65,7 @@ def again_with_other_values(task: Task, case: Case, seed: int) -> Case:
     """The public case `case` drawn anew. Where outputs are judged element by element, most elements keep their value,
     so that a result that was kept for inputs that look the same shows."""
     fresh = next(iter(task.public(Draw(seed))))
-    label = f"{case.label}, called again with other values"
+    label = case.label.removesuffix(AGAIN) + AGAIN
     if not isinstance(task.judge, Elementwise) or len(fresh.args) != len(case.args):
         return Case(label, fresh.args, fresh.kwargs)
     draw = Draw(seed + 1)

@@ -72,11 +72,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Setting:
-    """How a worker runs a source: the byte in memory that nobody has written (None: whatever is there), and whether
-    launches are only interpreted, since they were compiled before."""
+    """How a worker runs a source: the byte in memory that nobody has written (None: whatever is there), whether
+    launches are only interpreted, since they were compiled before, and whether gradients are enabled."""
 
     poison: int | None = 0xFF
     interprets_only: bool = False
+    grad: bool = True
 
 
 FIRST = Setting()

@@ -66,7 +66,7 @@ class Evaluator:
         self._secret = secret or secrets.token_bytes(32)
         self._setting = Setting(poison=None) if Layer.POISON in self.without else Setting()
         self._judged: dict[tuple[str, str], Evaluation] = {}
-        self._pool = Pool(workers or os.cpu_count() or 1, self.targets)
+        self._pool = Pool(workers or os.cpu_count() or 1, self.targets, self.limits)
 
     def __enter__(self) -> Evaluator:
         return self
@@ -109,7 +109,7 @@ class Evaluator:
         """Only the static checks and the load stage, for a task that is known by name: None when the module loads and
         defines one of `entries`, else the verdict."""
         start, sha = time.perf_counter(), source_sha(source)
-        finding = self._static(source)
+        finding = self._static(source, entries)
         if finding.reason is not None:
             return _refused(task, sha, finding, source, time.perf_counter() - start)
         try:
@@ -137,7 +137,7 @@ class Evaluator:
 
     def _evaluate(self, task: Task, source: str, sha: str) -> Evaluation:
         start = time.perf_counter()
-        finding = self._static(source)
+        finding = self._static(source, task.entries)
         if finding.reason is not None:
             return _refused(task.id, sha, finding, source, time.perf_counter() - start)
         seed = hidden_seed(self._secret, task.id, sha)
@@ -171,12 +171,12 @@ class Evaluator:
         looked = Look(warm, task, source, drawn, answers, seed, self.limits, self.without).take()
         return replace(verdict, failure=looked.failure, warnings=(*verdict.warnings, *looked.warnings))
 
-    def _static(self, source: str) -> StaticFinding:
+    def _static(self, source: str, entries: Sequence[str]) -> StaticFinding:
         if not source.strip():
             return StaticFinding(Reason.NO_CODE, "there is no code", None)
         if len(source.encode("utf-8", "surrogatepass")) > self.limits.source_bytes_max:
             return StaticFinding(Reason.ESCAPE, f"the source is over {self.limits.source_bytes_max} bytes", None)
-        finding = inspect_source(source)
+        finding = inspect_source(source, entries)
         if finding.reason is Reason.ESCAPE and Layer.STATIC in self.without:
             return StaticFinding(None, "", None, (*finding.warnings, finding.message))
         return finding

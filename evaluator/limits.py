@@ -1,4 +1,4 @@
-"""How long each stage of an evaluation may take, how much a worker may send, and what a worker may take of a machine."""
+"""How long each stage of an evaluation may take, how much a worker may send, and what it may take of a machine."""
 
 from dataclasses import dataclass
 

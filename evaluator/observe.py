@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -17,6 +17,9 @@ from evaluator.layers import Layer
 from tasks.calls import Observed
 from tasks.outcomes import Reason
 from tasks.task import Case, Task
+
+# one element read by the host at a time could read them all
+ALLOWED_TIMES = {"_local_scalar_dense": 4}
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def sighting(task: Task, case: Case, answer: Answer, without: Collection[Layer] 
     mutated = {name: after[name] for name in task.mutates if isinstance(after.get(name), torch.Tensor)}
     observed = Observed(returned if task.returns else None, mutated)
     breaches = chain(
-        _input_breaches(task, before, after),
+        _input_breaches(task, before, after, _storages(header, names, frames)),
         _launch_breaches(task, header, observed),
         _output_breaches(task, before, leaves) if task.returns else (),
         _mutation_breaches(task, before, after, by_name),
@@ -94,11 +97,12 @@ def overwritten(first: Answer, second: Answer) -> Breach | None:
 
 
 def _launch_breaches(task: Task, header: Mapping[str, Any], observed: Observed) -> Iterator[Breach]:
-    threads = header.get("threads")
-    if type(threads) is int and threads > 0:
-        message = f"{threads} threads that the call started were still running when it returned"
-        yield Breach(Reason.SURVIVORS, message, Layer.TASKS)
-    refused = {name: n for name, n in _counts(header.get("torch_ops")).items() if name not in task.allow}
+    started = header.get("started")
+    if isinstance(started, list) and started:
+        message = f"a kernel file starts nothing besides its kernels; this one started {', '.join(map(str, started))}"
+        yield Breach(Reason.SURVIVORS, message[:300], Layer.TASKS)
+    counts = _counts(header.get("torch_ops"))
+    refused = {name: n for name, n in counts.items() if name not in task.allow or n > ALLOWED_TIMES.get(name, n)}
     named = ", ".join(f"torch {name} x{n}" for name, n in sorted(refused.items()))
     empty = all(not isinstance(v, torch.Tensor) or v.numel() == 0 for _, v in observed.leaves())
     if not header.get("launches") and not empty:
@@ -109,11 +113,14 @@ def _launch_breaches(task: Task, header: Mapping[str, Any], observed: Observed) 
         yield Breach(Reason.TORCH_COMPUTE, message, Layer.TORCH)
 
 
-def _input_breaches(task: Task, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Breach]:
+def _input_breaches(
+    task: Task, before: Mapping[str, Any], after: Mapping[str, Any], storages: Mapping[str, bytearray]
+) -> Iterator[Breach]:
     for name, value in before.items():
-        if name in task.mutates or name == task.writes_to or not isinstance(value, torch.Tensor):
+        if name in task.mutates or name == task.writes_to:
             continue
-        if not isinstance(after[name], torch.Tensor) or not _same_bits(value, after[name]):
+        beside = name in storages and bytes(storages[name]) != bytes(wire.view_of(value))
+        if beside or not _unchanged(value, after[name]):
             message = f"the call changed its input {name}, which must be left alone"
             yield Breach(Reason.INPUT_MUTATED, message, Layer.INPUTS)
 
@@ -132,9 +139,14 @@ def _output_breaches(
         foreign = [other for other in shared if other != task.writes_to and other not in task.mutates]
         if foreign and math.prod(report["shape"]):
             yield Breach(Reason.ALIASES_INPUT, f"{name} shares its memory with the input {foreign[0]}", Layer.ALIAS)
-        sizes = zip(report["shape"], report["strides"], strict=True)
-        if any(n > 1 and step == 0 for n, step in sizes):
-            yield Breach(Reason.STRUCTURE, f"{name} is an expanded view: its elements share memory", Layer.ALIAS)
+        if _overlaps(report["shape"], report["strides"]):
+            yield Breach(Reason.STRUCTURE, f"{name} is an overlapping view: its elements share memory", Layer.ALIAS)
+        if report.get("lazy"):
+            yield Breach(
+                Reason.STRUCTURE, f"{name} is a lazy view: conjugation or sign is still to be done", Layer.FORM
+            )
+        if report.get("host"):
+            yield Breach(Reason.STRUCTURE, f"{name} is on the CPU, not on the GPU where the inputs are", Layer.FORM)
         if report.get("attributes"):
             message = f"{name} carries attributes of its own: {report['attributes']}"[:200]
             yield Breach(Reason.STRUCTURE, message, Layer.FORM)
@@ -202,6 +214,36 @@ def _tensors(report: Any, name: str, depth: int) -> list[tuple[str, Mapping[str,
         return [(name, report)]
     items = report.get("list") or report.get("tuple") or []
     return [leaf for i, item in enumerate(items) for leaf in _tensors(item, f"{name}[{i}]", depth + 1)]
+
+
+def _storages(header: Mapping[str, Any], names: list[str], frames: list[bytearray]) -> dict[str, bytearray]:
+    """The whole storage of each argument that has more of it than elements, as the call left it."""
+    listed = header.get("storages")
+    if not isinstance(listed, list) or len(listed) != len(names):
+        raise wire.WireError("the storages that came back are not those that were sent")
+    if any(frame is not None and not (type(frame) is int and 0 <= frame < len(frames)) for frame in listed):
+        raise wire.WireError("malformed storage")
+    return {name: frames[frame] for name, frame in zip(names, listed, strict=True) if frame is not None}
+
+
+def _unchanged(before: Any, after: Any) -> bool:
+    """Whether an argument still is what it was: tensors bit for bit, through lists and tuples."""
+    if isinstance(before, torch.Tensor):
+        return isinstance(after, torch.Tensor) and _same_bits(before, after)
+    if isinstance(before, (list, tuple)):
+        same = isinstance(after, (list, tuple)) and len(before) == len(after)
+        return same and all(map(_unchanged, before, after))
+    return True
+
+
+def _overlaps(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether two elements of a view can share memory: a dimension steps by less than what lies inside it."""
+    extent = 1
+    for step, n in sorted((step, n) for n, step in zip(shape, strides, strict=True) if n > 1):
+        if step < extent:
+            return True
+        extent += (n - 1) * step
+    return False
 
 
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -37,10 +37,11 @@ class WarmDied(Exception):
 
 @dataclass(frozen=True)
 class Ending:
-    """How a child ended: exit code (negative: the signal), and the tail of what it printed."""
+    """How a child ended: exit code (negative: the signal), the end of what it printed, how many processes it left."""
 
     exit_code: int
     log: str
+    survivors: int = 0
 
 
 class Child:
@@ -58,7 +59,7 @@ class Child:
             with suppress(OSError):
                 self.sock.shutdown(socket.SHUT_WR)  # a child that already crashed keeps its own exit code
             said = self.warm.hear("ended", grace) or self._killed()
-            self._ending = Ending(int(said["status"]), str(said["log"]))
+            self._ending = Ending(int(said["status"]), str(said["log"]), int(said["survivors"]))
             self.sock.close()
         return self._ending
 

@@ -61,7 +61,7 @@ class Look:
         candidate did not get through without."""
         failed = any(answer.header.get("swallowed") for answer in self.answers.values())
         for interprets_only in [False] if failed else [True, False]:
-            setting = Setting(None if Layer.POISON in self.without else OTHER_POISON, interprets_only)
+            setting = Setting(None if Layer.POISON in self.without else OTHER_POISON, interprets_only, grad=False)
             transcript = converse(self.warm.fork(), self.source, self.task.entries, hand, self.limits, setting)
             first = transcript.calls.get(0)
             if first is not None and "error" not in first.header:

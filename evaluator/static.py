@@ -7,37 +7,61 @@ worker reports untrue. It works on the syntax tree, never on text. An import tha
 from __future__ import annotations
 
 import ast
+import sys
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from tasks.outcomes import Reason
 from tasks.parsing import parse
 
-ESCAPE_MODULES = {
-    "_thread", "agents", "asyncio", "atexit", "builtins", "cffi", "code", "codecs", "concurrent", "contextvars",
-    "ctypes", "cupy", "evaluator", "experiments", "faulthandler", "fcntl", "gc", "http", "importlib", "inspect",
-    "io", "jax", "marshal", "mmap", "multiprocessing", "numba", "numpy", "os", "pathlib", "pickle", "pkgutil",
-    "platform", "prompts", "resource", "runpy", "scipy", "select", "shutil", "signal", "site", "socket",
-    "subprocess", "sys", "tasks", "tempfile", "tensorflow", "threading", "traceback", "types", "urllib",
-    "weakref",
+# what a kernel file may import; everything else is refused once it is used
+MODULES = {
+    "__future__", "abc", "argparse", "collections", "contextlib", "copy", "dataclasses", "decimal", "enum", "fractions",
+    "functools", "itertools", "logging", "math", "numbers", "operator", "packaging", "random", "re", "string",
+    "textwrap", "time", "torch", "triton", "typing", "typing_extensions", "warnings",
+}  # fmt: skip
+# parts of torch and triton that share a name with a module of Python's own
+NAMESAKES = {
+    "abc", "ast", "code", "copy", "io", "math", "operator", "random", "select", "signal", "string", "time", "types",
+    "typing",
 }  # fmt: skip
 ESCAPE_NAMES = {"__import__", "breakpoint", "compile", "delattr", "eval", "exec", "globals", "open", "vars"}
-ESCAPE_TORCH = {
-    "torch._C", "torch._dynamo", "torch._inductor", "torch.compile", "torch.jit", "torch.library", "torch.ops",
-    "torch.overrides", "torch.utils._python_dispatch", "torch.utils.cpp_extension", "torch.utils.dlpack",
-    "torch.multiprocessing", "torch.distributed", "torch.hub", "torch.load", "torch.save", "torch.autograd.graph",
+ESCAPE_PARTS = {
+    "_C", "_dynamo", "_inductor", "_ops", "_python_dispatch", "_subclasses", "numpy", "scipy", "cupy", "__future__",
+}  # fmt: skip
+ESCAPE_PATHS = {
+    "torch.compile", "torch.jit", "torch.library", "torch.ops", "torch.overrides", "torch.utils.cpp_extension",
+    "torch.utils.dlpack", "torch.utils.data", "torch.multiprocessing", "torch.distributed", "torch.hub", "torch.load",
+    "torch.save", "torch.serialization", "torch.from_file", "torch.autograd.graph", "torch.set_num_threads",
+    "torch.set_num_interop_threads",
     "triton.compiler", "triton.runtime.driver.set_active", "triton.runtime.interpreter", "triton.runtime.jit",
-    "triton.knobs",
+    "triton.knobs", "triton.constexpr_function", "logging.FileHandler", "logging.handlers",
 }  # fmt: skip
 HARMLESS_DUNDERS = {
     "__init__", "__name__", "__call__", "__doc__", "__version__", "__all__", "__annotations__", "__file__", "__len__",
     "__repr__", "__post_init__", "__iter__", "__getitem__", "__enter__", "__exit__", "__main__", "__future__",
 }  # fmt: skip
-
-# boilerplate round many kernels: computing a path reads nothing, and a worker's sys.path is its own
+# boilerplate round many kernels: computing a path reads nothing, and a worker's sys.path and environment are its own
 HARMLESS_CHAINS = {
-    "os.path.abspath", "os.path.basename", "os.path.dirname", "os.path.join", "os.path.realpath", "os.environ.get",
-    "os.getenv", "sys.path.append", "sys.path.insert", "sys.exit",
+    "os.path.abspath", "os.path.basename", "os.path.dirname", "os.path.join", "os.path.realpath",
+    "os.environ.get",
+    "os.environ", "os.environ.setdefault", "os.getenv", "sys.path.append", "sys.path.insert", "sys.exit",
 }  # fmt: skip
+
+# NumPy may compute sizes; what goes to it from a tensor is seen at run time
+NUMPY_CLOSED = {
+    "_core", "char", "compat", "core", "ctypeslib", "f2py", "from_dlpack", "frombuffer", "fromfile", "genfromtxt",
+    "lib", "load", "loadtxt", "memmap", "ndarray", "save", "savetxt", "savez", "savez_compressed", "testing",
+}  # fmt: skip
+# attributes that map files into memory or share it, whatever they are called on
+CLOSED_ATTRIBUTES = {"from_file", "_write_file", "_new_with_file", "_new_shared", "share_memory_", "tofile", "fromfile"}
+# imports that are judged by their use
+BY_USE = ("os", "sys", "numpy")
+# exception types, and settings of the worker's own process
+OPEN_PATHS = ("triton.compiler.errors", "triton.compiler.CompilationError", "torch.backends")
+
+Aliases = Mapping[str, str]
+Escape = tuple[str, str | None]  # what it is, and the name that an import binds
 
 
 @dataclass(frozen=True)
@@ -50,20 +74,21 @@ class StaticFinding:
     warnings: tuple[str, ...] = ()
 
 
-def inspect_source(source: str) -> StaticFinding:
-    """Parses `source` and looks for escapes. Never runs it."""
+def inspect_source(source: str, entries: Collection[str] = ()) -> StaticFinding:
+    """Parses `source` and looks for escapes. Never runs it. An import that binds one of `entries` counts as used."""
     try:
         tree = parse(source)
     except SyntaxError as error:
         return StaticFinding(Reason.SYNTAX_ERROR, f"{type(error).__name__}: {error.msg}", error.lineno)
     except (ValueError, RecursionError, MemoryError) as error:
         return StaticFinding(Reason.SYNTAX_ERROR, f"not a Python source: {error}", None)
-    aliases = _aliases(tree)
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    own = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    harmless = _harmless_nodes(tree, aliases)
+    nodes = list(ast.walk(tree))
+    aliases = _aliases(nodes)
+    used = {node.id for node in nodes if isinstance(node, ast.Name)} | set(entries)
+    own = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    harmless = _harmless_nodes(nodes, aliases)
     warnings = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if id(node) in harmless:
             continue
         for what, name in _escapes(node, aliases):
@@ -77,68 +102,126 @@ def inspect_source(source: str) -> StaticFinding:
     return StaticFinding(None, "", None, tuple(warnings))
 
 
-def _aliases(tree: ast.AST) -> dict[str, str]:
-    """What each imported name stands for: `import torch._C as c` gives {"c": "torch._C"}."""
+def _aliases(nodes: list[ast.AST]) -> dict[str, str]:
+    """What each name stands for: `import torch._C as c` gives {"c": "torch._C"}, `T = torch.Tensor` the like."""
     names = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for item in node.names:
                 names[item.asname or item.name.split(".")[0]] = item.name if item.asname else item.name.split(".")[0]
         elif isinstance(node, ast.ImportFrom) and node.module:
             for item in node.names:
                 names[item.asname or item.name] = f"{node.module}.{item.name}"
+    for node in nodes:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            path = _path(node.value, names)
+            if path:
+                names.setdefault(node.targets[0].id, path)
     return names
 
 
-def _harmless_nodes(tree: ast.AST, aliases: dict[str, str]) -> set[int]:
-    """Ids of the nodes inside allowed chains on `os` and `sys`."""
+def _harmless_nodes(nodes: list[ast.AST], aliases: Aliases) -> set[int]:
+    """Ids of the nodes inside allowed chains, and of those that run only as a program, which a candidate never is."""
     found: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and _path(node, aliases) in HARMLESS_CHAINS:
+    renamed = any(isinstance(node, ast.Name) and node.id == "__name__" and _stores(node) for node in nodes)
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and (_path(node, aliases) in HARMLESS_CHAINS or _names_a_class(node)):
             found |= {id(part) for part in ast.walk(node)}
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'" and not renamed:
+            found |= {id(part) for statement in node.body for part in ast.walk(statement)}
     return found
 
 
-def _escapes(node: ast.AST, aliases: dict[str, str]) -> list[tuple[str, str | None]]:
-    """(what, the name that an import binds) for each way out that this node is."""
-    if isinstance(node, ast.Import):
-        names = [item for item in node.names if item.name.split(".")[0] not in ("os", "sys")]  # judged by their use
-        return [(i.name, i.asname or i.name.split(".")[0]) for i in names if _forbidden(i.name)]
-    if isinstance(node, ast.ImportFrom):
-        module = node.module or ""
-        return [(f"{module}.{i.name}", i.asname or i.name) for i in node.names if _forbidden(f"{module}.{i.name}")]
-    if isinstance(node, ast.Name):
-        module = aliases.get(node.id, "").split(".")[0]
-        return [(module or node.id, None)] if node.id in ESCAPE_NAMES or module in ("os", "sys") else []
-    if isinstance(node, ast.Attribute):
-        path = _path(node, aliases)
-        if path and _forbidden(path):
-            return [(path, None)]
-        if node.attr.startswith("__") and node.attr not in HARMLESS_DUNDERS:
-            return [(f"the attribute {node.attr}", None)]
-        if isinstance(node.ctx, ast.Store) and path and path.split(".")[0] in ("torch", "triton"):
-            return [(f"an assignment to {path}", None)]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getattr", "setattr"):
-        name = node.args[1] if len(node.args) > 1 else None
-        if not isinstance(name, ast.Constant):
-            return [(f"{node.func.id} with a computed name", None)]
-        if node.func.id == "setattr":
-            target = node.args[0]
-            if isinstance(target, (ast.Name, ast.Attribute)) and (_path(target, aliases) or "").split(".")[0] in (
-                "torch",
-                "triton",
-            ):
-                return [(f"setattr on {ast.unparse(target)}", None)]
-    return []
+def _stores(node: ast.Name | ast.Attribute) -> bool:
+    return isinstance(node.ctx, (ast.Store, ast.Del))
+
+
+def _names_a_class(node: ast.Attribute) -> bool:
+    """`x.__class__.__name__` of a plain name, as messages have it."""
+    inner = node.value
+    return (
+        node.attr == "__name__"
+        and isinstance(inner, ast.Attribute)
+        and inner.attr == "__class__"
+        and isinstance(inner.value, ast.Name)
+    )
+
+
+def _escapes(node: ast.AST, aliases: Aliases) -> Iterator[Escape]:
+    """Each way out that this node is."""
+    match node:
+        case ast.Import():
+            for item in node.names:
+                if item.name not in BY_USE and _forbidden(item.name):
+                    yield item.name, item.asname or item.name.split(".")[0]
+        case ast.ImportFrom():
+            for item in node.names:
+                path = f"{node.module or ''}.{item.name}"
+                if node.level or (item.name == "*" and _root(path) not in ("torch", "triton", "math", "typing")):
+                    yield f"from {'.' * node.level}{node.module or ''} import {item.name}", None
+                elif _forbidden(path):
+                    yield path, item.asname or item.name
+        case ast.Name():
+            path = aliases.get(node.id, "")
+            if node.id in ESCAPE_NAMES or _root(path) in ("os", "sys"):
+                yield path or node.id, None
+        case ast.Attribute():
+            yield from _attribute_escapes(node, aliases)
+        case ast.Call(func=ast.Name(id="getattr" | "setattr" as verb)):
+            yield from _access_escapes(node, verb, aliases)
+
+
+def _attribute_escapes(node: ast.Attribute, aliases: Aliases) -> Iterator[Escape]:
+    path = _path(node, aliases)
+    if path and _forbidden(path):
+        yield path, None
+    if node.attr.startswith("__") and node.attr not in HARMLESS_DUNDERS:
+        yield f"the attribute {node.attr}", None
+    if node.attr in CLOSED_ATTRIBUTES:
+        yield f"the attribute {node.attr}", None
+    if _stores(node) and path and not _open(path):
+        yield f"an assignment to {path}", None
+
+
+def _access_escapes(node: ast.Call, verb: str, aliases: Aliases) -> Iterator[Escape]:
+    name = node.args[1] if len(node.args) > 1 else None
+    if not isinstance(name, ast.Constant):
+        yield f"{verb} with a computed name", None
+        return
+    target = _path(node.args[0], aliases)
+    if target and (verb == "setattr" or _forbidden(f"{target}.{name.value!s}")):
+        yield f"{verb} of {name.value!r} on {target}", None
+    if isinstance(name.value, str) and name.value.startswith("__") and name.value not in HARMLESS_DUNDERS:
+        yield f"the attribute {name.value}", None
+
+
+def _root(path: str) -> str:
+    return path.split(".")[0]
 
 
 def _forbidden(path: str) -> bool:
-    if path.split(".")[0] in ESCAPE_MODULES:
+    """Whether a dotted name on an import leads out: not from an allowed module, by way of another module of Python's,
+    or into a part of torch or Triton that is closed."""
+    root, *parts = path.split(".")
+    if root == "numpy":
+        return len(parts) > 2 or any(part in NUMPY_CLOSED or part in sys.stdlib_module_names for part in parts)
+    if root not in MODULES:
+        return path not in BY_USE
+    if _open(path):
+        return False
+    if root in ("torch", "triton") and any(part in ESCAPE_PARTS for part in parts):
         return True
-    return any(path == root or path.startswith(root + ".") for root in ESCAPE_TORCH)
+    own = sys.stdlib_module_names - (NAMESAKES if root in ("torch", "triton") else {"abc"})
+    if any(part in own for part in parts):
+        return True
+    return any(path == closed or path.startswith(closed + ".") for closed in ESCAPE_PATHS)
 
 
-def _path(node: ast.expr, aliases: dict[str, str]) -> str | None:
+def _open(path: str) -> bool:
+    return any(path == name or path.startswith(name + ".") for name in OPEN_PATHS)
+
+
+def _path(node: ast.expr, aliases: Aliases) -> str | None:
     """The dotted name that an attribute chain on an import stands for, or None."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):

@@ -65,6 +65,8 @@ def judge(
     """Judges what came back, from all the children that shared the cases, by every layer but those in `without`. The
     children are gone; only bytes are left."""
     failures = [failure for transcript in transcripts for failure in _lost(transcript, drawn)]
+    if Layer.TASKS not in without:
+        failures += [failure for transcript in transcripts for failure in _survived(transcript)]
     answers = {index: answer for transcript in transcripts for index, answer in transcript.calls.items()}
     rows: list[CaseRow] = []
     for index, entry in enumerate(drawn):
@@ -106,6 +108,15 @@ def _lost(transcript: Transcript, drawn: Sequence[Drawn]) -> list[Failure]:
     if transcript.loss is None:
         return []
     return [_loss_failure(transcript, drawn[transcript.last] if transcript.last is not None else None)]
+
+
+def _survived(transcript: Transcript) -> list[Failure]:
+    """The warm process, which no candidate can write to, found processes running after the last answer."""
+    count = transcript.ending.survivors
+    if transcript.loss or not count:
+        return []
+    breach = Breach(Reason.SURVIVORS, f"{count} processes were left running", Layer.TASKS)
+    return [Failure(Status.REJECTED, Stage.CONTRACT, Reason.SURVIVORS, breach=breach)]
 
 
 def _targets(built: Sequence[Mapping[str, Any]]) -> dict[str, str]:

@@ -16,6 +16,8 @@ from typing import Any
 
 import torch
 
+# as they are before a worker loads a candidate, which may put others in their place
+EMPTY, SET, STORAGE, NUMPY = torch.empty, torch.Tensor.set_, torch.Tensor.untyped_storage, torch.Tensor.numpy
 HEADER_MAX = 4 * 2**20
 FRAMES_MAX = 4096
 DTYPES = {
@@ -138,12 +140,12 @@ def unpack(tree: Any, frames: Sequence[bytearray]) -> Any:
 
 def storage_bytes(tensor: torch.Tensor) -> torch.Tensor:
     """The whole storage behind a CPU tensor as a uint8 tensor that shares it."""
-    return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
+    return SET(EMPTY(0, dtype=torch.uint8), STORAGE(tensor))
 
 
 def view_of(tensor: torch.Tensor) -> memoryview:
     """The bytes of the whole storage behind a CPU tensor, shared with it."""
-    return memoryview(storage_bytes(tensor).numpy())  # type: ignore[arg-type]
+    return memoryview(NUMPY(storage_bytes(tensor)))  # type: ignore[arg-type]
 
 
 def _tensor(tree: dict[str, Any], frame: bytearray) -> torch.Tensor:

@@ -15,6 +15,7 @@ from typing import Any
 
 from triton.backends.nvidia.compiler import CUDABackend
 
+from evaluator.worker.audit import audit
 from evaluator.worker.resources import Resources, resources_of
 
 THREADS = 2
@@ -55,9 +56,10 @@ class Assembler:
 
     def begin(self, assemble: Stage, ptx: Any, metadata: dict[str, Any]) -> bytes:
         """Assembles now, or leaves a future in `last` and gives the compiler an empty cubin in the meantime."""
-        if self.waits or self._threads is None:
-            return assemble(ptx, metadata)
-        self.last = self._threads.submit(_assembled, assemble, ptx, dict(metadata))
+        with audit.quiet():
+            if self.waits or self._threads is None:
+                return assemble(ptx, metadata)
+            self.last = self._threads.submit(_assembled, assemble, ptx, dict(metadata))
         return b""
 
     def taken(self) -> Future[Resources] | None:

@@ -15,7 +15,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from evaluator.wire import storage_bytes
+from evaluator.wire import STORAGE, storage_bytes
+from evaluator.worker.devices import FACTORIES, devices, is_gpu, pointer_of, target_of
 from evaluator.worker.memory import poison
 
 ALLOCATE = {
@@ -27,15 +28,17 @@ VIEW = {
     "alias", "as_strided", "detach", "diagonal", "expand", "lift_fresh", "narrow", "permute", "real", "reshape",
     "_reshape_alias", "select", "slice", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold",
     "unsqueeze", "view", "view_as_complex", "view_as_real", "_unsafe_view", "_conj", "chunk", "movedim", "swapaxes",
-    "expand_as", "view_as", "flatten", "unflatten", "resolve_conj", "resolve_neg", "set_", "resize_", "mT",
+    "expand_as", "view_as", "flatten", "unflatten", "resolve_conj", "resolve_neg", "resize_", "resize_as_", "mT",
 }  # fmt: skip
+RESIZES = {"resize_", "resize_as_"}
 COPY = {"clone", "contiguous", "copy_", "_to_copy", "to", "fill_", "zero_", "copy"}
 QUERY = {
     "is_pinned", "is_same_size", "size", "stride", "sym_size", "sym_stride", "sym_numel", "sym_storage_offset",
     "is_contiguous", "numel", "dim", "storage_offset", "_has_compatible_shallow_copy_type", "record_stream",
 }  # fmt: skip
 ALLOWED = ALLOCATE | VIEW | COPY | QUERY
-LEAVES_TORCH = {"numpy", "tolist", "__dlpack__", "__array__"}
+# printing reads the data, and switches the modes off itself
+LEAVES_TORCH = {"numpy", "tolist", "__dlpack__", "__array__", "__repr__", "__str__", "__format__"}
 
 
 class TorchRecord:
@@ -53,12 +56,10 @@ class TorchRecord:
         tensors = [item for item in _flat(result) if isinstance(item, torch.Tensor)]
         self.kept += tensors  # a storage that stays alive keeps its address to itself
         if name in POISONED:
-            if poison.byte is not None:
-                for tensor in tensors:
-                    storage_bytes(tensor).fill_(poison.byte)
+            _poison(tensors)
         elif mutates or name not in VIEW:
             written = [args[0]] if mutates and args and isinstance(args[0], torch.Tensor) else tensors
-            pointers = {tensor.untyped_storage().data_ptr() for tensor in written}
+            pointers = {pointer for tensor in written if (pointer := pointer_of(tensor))}
             self.torch_wrote |= pointers
             self.kernel_wrote -= pointers
 
@@ -71,14 +72,23 @@ class TorchRecord:
         return "kernel" if pointer in self.kernel_wrote else "torch" if pointer in self.torch_wrote else None
 
 
+def _poison(tensors: list[torch.Tensor]) -> None:
+    for tensor in tensors:
+        if poison.byte is not None and pointer_of(tensor):
+            storage_bytes(tensor).fill_(poison.byte)
+
+
 class _Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, record: TorchRecord) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.record = record
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
         name = func._schema.name.removeprefix("aten::")
+        before = STORAGE(args[0]).nbytes() if name in RESIZES else None
+        result = func(*args, **(kwargs or {}))
+        if before is not None and poison.byte is not None:
+            storage_bytes(args[0])[before:].fill_(poison.byte)
         self.record.seen(name, result, args, func._schema.is_mutable)
         return result
 
@@ -90,20 +100,39 @@ class _Function(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
+        kwargs = {key: value for key, value in (kwargs or {}).items() if key != "pin_memory"}
         if name in LEAVES_TORCH:
             self.record.computed[name] += 1
-        elif name == "cuda" and args and isinstance(args[0], torch.Tensor):
-            return args[0]
-        args = tuple(_on_cpu(arg) for arg in args)
-        return func(*args, **{key: _on_cpu(value) for key, value in (kwargs or {}).items() if key != "pin_memory"})
+        if name in ("cpu", "cuda", "to") and args and isinstance(args[0], torch.Tensor):
+            return _moved(name, func, args, kwargs)
+        on_host = devices.factory_on_host(kwargs) if name in FACTORIES else _made_from_host(args, kwargs)
+        result = func(*map(_on_cpu, args), **{key: _on_cpu(value) for key, value in kwargs.items()})
+        if on_host:
+            devices.mark(item for item in _flat(result) if isinstance(item, torch.Tensor))
+        return result
 
 
-class DeviceRedirect(TorchFunctionMode):
-    """Sends CUDA devices to the CPU while the candidate's module loads."""
+def _moved(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A tensor moved to where it was asked to be; a move to another device is a copy."""
+    tensor, was = args[0], devices.on_host(args[0])
+    target = "cpu" if name == "cpu" else "cuda" if name == "cuda" else target_of(args[1:], kwargs)
+    to_host = was if target is None else not is_gpu(target)
+    result = tensor
+    if name == "to":
+        plain = [_on_cpu(arg) if not isinstance(arg, torch.Tensor) else arg for arg in args]
+        result = func(*plain, **{key: _on_cpu(value) for key, value in kwargs.items()})
+    if to_host != was and pointer_of(result) == pointer_of(tensor):
+        result = result.clone()
+    if to_host:
+        devices.mark([result])
+    return result
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        args = tuple(_on_cpu(arg) for arg in args)
-        return func(*args, **{key: _on_cpu(value) for key, value in (kwargs or {}).items()})
+
+def _made_from_host(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether what an operation makes of its arguments is on the CPU, as they are."""
+    if kwargs.get("device") is not None:
+        return not is_gpu(kwargs["device"])
+    return any(map(devices.on_host, _flat(list(args))))
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +17,12 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from evaluator.worker.assembler import Assembler
 from evaluator.worker.cache import PrivateCache
+from evaluator.worker.devices import devices
 from evaluator.worker.driver import AbsentDriver
+from evaluator.worker.guard import unwatched
 from evaluator.worker.memory import Memory
 from evaluator.worker.simulator import Simulator
+from evaluator.worker.streams import streams
 
 AUTOTUNE_CONFIGS_MAX = 4
 GRID_MAX = (2**31 - 1, 65535, 65535)
@@ -50,7 +53,6 @@ class Launcher:
         self.targets_seen = dict.fromkeys(target_names, "ok")
         self.on_compile: Callable[[str | None], None] = lambda kernel: None
         self.on_written: Callable[[set[int]], None] = lambda storages: None
-        self.paused: Callable[[], Any] = nullcontext
         self.interprets_only = False
         """Launches are not compiled: for a second look at a source that was."""
         self.knocked_out: set[str] | None = None
@@ -63,8 +65,7 @@ class Launcher:
         launcher = self
 
         def run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-            with launcher.paused():
-                return launcher.launch(function, args, kwargs, grid, warmup)
+            return launcher.launch(function, args, kwargs, grid, warmup)
 
         def call(function: Any, *args: Any, **kwargs: Any) -> Any:
             if not launcher.simulator.running:
@@ -86,14 +87,21 @@ class Launcher:
         yield self.calls
 
     def launch(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any, warmup: bool) -> Any:
+        for place, argument in enumerate((*args, *kwargs.values())):
+            if devices.on_host(argument):  # Triton's own words on a GPU
+                raise ValueError(f"Pointer argument (at {place}) cannot be accessed from Triton (cpu tensor?)")
         kernel = None if self.interprets_only else self._compiled(function, args, kwargs)
         if warmup or self.driver.benchmarking:
             return kernel
         arguments = _bound(function, args, kwargs)
         sizes = _grid(grid, arguments)
-        memory = Memory.of(function.__name__, self.filename, _tensors(arguments))
-        if function.fn.__code__.co_filename == self.filename:
+        # what runs in between, the grid and what a kernel calls, may be the candidate's: it stays watched
+        with unwatched():
+            memory = Memory.of(function.__name__, self.filename, _tensors(arguments))
+        own = function.fn.__code__.co_filename == self.filename
+        if own:
             self.calls.kernels.append(function.__name__)
+        streams.launched()
         self.calls.memories.append(memory)
         if self.knocked_out is not None and (not self.knocked_out or function.__name__ in self.knocked_out):
             return kernel
@@ -102,7 +110,8 @@ class Launcher:
             try:
                 self.simulator.run(function.fn, arguments, constexprs, sizes, memory)
             finally:
-                self.on_written(memory.written)
+                if own:
+                    self.on_written(memory.written)
         return kernel
 
     def _compiled(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

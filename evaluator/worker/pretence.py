@@ -6,32 +6,14 @@ the function mode's part (see `guard`).
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 
+from evaluator.worker.devices import devices
 from evaluator.worker.driver import MULTIPROCESSORS, AbsentDriver
-
-
-class _Stream:
-    cuda_stream = 0
-    device_index = 0
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
-
-    def __enter__(self) -> _Stream:
-        return self
-
-    def __exit__(self, *args: Any) -> None: ...
-
-    def synchronize(self) -> None: ...
-
-    def wait_stream(self, stream: Any) -> None: ...
-
-    def query(self) -> bool:
-        return True
+from evaluator.worker.streams import DEFAULT, Event, Stream, on_stream, set_stream, streams
 
 
 class _Device:
@@ -44,11 +26,18 @@ class _Device:
     def __exit__(self, *args: Any) -> None: ...
 
 
+# a GPU of each target; what it is called changes nothing but what a candidate can sense
+NAMES = {
+    (8, 0): "NVIDIA A100-SXM4-80GB", (8, 6): "NVIDIA RTX A6000", (8, 9): "NVIDIA L40S", (9, 0): "NVIDIA H200",
+    (10, 0): "NVIDIA B200", (12, 0): "NVIDIA GeForce RTX 5090",
+}  # fmt: skip
+
+
 def pretend(driver: AbsentDriver) -> None:
     """Patches this process; there is no way back."""
     major, minor = driver.get_device_capability()
     properties = SimpleNamespace(
-        name="simulated GPU",
+        name=NAMES.get((major, minor), "NVIDIA H200"),
         major=major,
         minor=minor,
         multi_processor_count=MULTIPROCESSORS,
@@ -69,16 +58,18 @@ def pretend(driver: AbsentDriver) -> None:
         "device_count": lambda: 1,
         "current_device": lambda: 0,
         "set_device": lambda device: None,
-        "synchronize": lambda device=None: None,
+        "synchronize": streams.synchronize,
         "empty_cache": lambda: None,
         "get_device_properties": lambda device=None: properties,
         "get_device_capability": lambda device=None: (major, minor),
         "get_device_name": lambda device=None: properties.name,
-        "current_stream": lambda device=None: _Stream(),
-        "default_stream": lambda device=None: _Stream(),
+        "current_stream": lambda device=None: streams.current,
+        "default_stream": lambda device=None: DEFAULT,
         "is_bf16_supported": lambda *args, **kwargs: True,
-        "Stream": _Stream,
-        "stream": _no_stream,
+        "Stream": Stream,
+        "Event": Event,
+        "stream": on_stream,
+        "set_stream": set_stream,
         "device": _Device,
         "device_of": _Device,
         "_device": _Device,
@@ -86,11 +77,10 @@ def pretend(driver: AbsentDriver) -> None:
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)
     cuda = torch.device("cuda", 0)
-    torch.Tensor.is_cuda = property(lambda tensor: True)  # type: ignore[assignment]
-    torch.Tensor.device = property(lambda tensor: cuda)  # type: ignore[assignment]
-    torch.Tensor.get_device = lambda tensor: 0  # type: ignore[method-assign, assignment]
-
-
-@contextmanager
-def _no_stream(stream: Any) -> Any:
-    yield
+    cpu = torch.device("cpu")
+    on_host = devices.on_host
+    torch.Tensor.is_cuda = property(lambda tensor: not on_host(tensor))  # type: ignore[assignment]
+    torch.Tensor.device = property(lambda tensor: cpu if on_host(tensor) else cuda)  # type: ignore[assignment]
+    torch.Tensor.get_device = lambda tensor: -1 if on_host(tensor) else 0  # type: ignore[method-assign, assignment]
+    torch.set_default_device = devices.set_default
+    torch.get_default_device = lambda: torch.device(devices.default)

@@ -17,15 +17,21 @@ from triton.compiler.errors import CompilationError
 from triton.runtime.errors import OutOfResources, PTXASError
 
 from evaluator import wire
-from evaluator.worker.guard import DeviceRedirect, TorchRecord, unwatched, watched
+from evaluator.worker.audit import audit
+from evaluator.worker.devices import devices
+from evaluator.worker.guard import TorchRecord, watched
 from evaluator.worker.launches import COMPILE_FAILURES, Launcher, Launches
 from evaluator.worker.memory import poison
 from evaluator.worker.pretence import pretend
 from evaluator.worker.resources import Resources
 from evaluator.worker.simulator import NotInterpretable
+from evaluator.worker.streams import streams
 
 TEXT_MAX = 20_000
 NESTING_MAX = 8
+# as they are before a candidate is loaded, which may put others in their place
+DETACH, CONTIGUOUS, STORAGE = torch.Tensor.detach, torch.Tensor.contiguous, torch.Tensor.untyped_storage
+RESOLVE_CONJ, RESOLVE_NEG = torch.Tensor.resolve_conj, torch.Tensor.resolve_neg
 
 
 @dataclass(frozen=True)
@@ -46,13 +52,17 @@ class Session:
         self.entry: Any = None
         self.filename = ""
         self.kept: Kept | None = None
+        self.threads: set[int] = set()
+        self.grad = True
         launcher.on_compile = lambda kernel: wire.send(sock, {"event": "compiling", "kernel": kernel})
-        launcher.paused = unwatched
 
     def serve(self) -> None:
         """Answers `load`, `call` and `builds` until the judge hangs up."""
+        sys.argv = [""]
         pretend(self.launcher.driver)
         self.launcher.assembler.start()
+        audit.install()
+        self.threads = _threads()
         answers = {"load": self.load, "call": self.call, "builds": self.builds}
         while True:
             try:
@@ -66,6 +76,7 @@ class Session:
         nothing."""
         poison.byte = header["poison"]
         self.launcher.interprets_only = header["interprets_only"]
+        self.grad = header["grad"]
         path = Path.cwd() / "candidate.py"
         path.write_text(header["source"], encoding="utf-8")
         self.filename = self.launcher.filename = str(path)
@@ -74,11 +85,12 @@ class Session:
         sys.modules["candidate"] = module
         try:
             code = compile(header["source"], str(path), "exec", dont_inherit=True)
-            with DeviceRedirect():
+            with watched(), audit.watching():
                 exec(code, module.__dict__)
         except BaseException as error:  # the border of the worker: SystemExit at import is an outcome too
             self._reply({"error": self._described(error)})
             return
+        devices.loaded()
         found = [getattr(module, name) for name in header["entries"] if callable(getattr(module, name, None))]
         self.entry = found[0] if found else None
         defined = [name for name, value in vars(module).items() if isinstance(value, types.FunctionType)]
@@ -97,24 +109,26 @@ class Session:
             args, kwargs = placed(kept.args, args), placed(kept.kwargs, kwargs)
         self.launcher.knocked_out = None if header["knock_out"] is None else set(header["knock_out"])
         named = {**dict(enumerate(args)), **kwargs}
-        threads = _threads()
+        streams.reset()
+        devices.begin_call()
         start = time.perf_counter()
         error: BaseException | None = None
         returned: Any = None
         with self.launcher.recording() as launches, watched() as record:
             self.launcher.on_written = record.launched
             try:
-                returned = self.entry(*args, **kwargs)
+                with audit.watching(), torch.set_grad_enabled(self.grad):
+                    returned = self.entry(*args, **kwargs)
             except BaseException as raised:  # the border of the worker: any way out of a call is an outcome
                 error = raised
         total_s = time.perf_counter() - start
-        left = _threads() - threads - self.launcher.assembler.own
+        running = _threads() - self.threads - self.launcher.assembler.own
         report = {
             **_launch_report(launches),
             "torch_ops": dict(record.computed),
             "compile_s": launches.compile_s,
             "run_s": max(0.0, total_s - launches.compile_s),
-            "threads": len(left),
+            "started": self._started(len(running)),
             "swallowed": [self._described(e) for e in launches.failures if e is not error][:1],
         }
         if error is not None:
@@ -123,11 +137,17 @@ class Session:
         out: list[memoryview] = []
         report["returned"] = self._packed(returned, out, record, named, 0)
         report["arguments"] = [self._packed(value, out, record, named, 0) for value in named.values()]
+        report["storages"] = [_storage(value, out) for value in named.values()]
         if header["again"] and kept:
             report["earlier"] = self._packed(kept.returned, out, record, named, 0)
         if header["keep"]:
             self.kept = Kept(args, kwargs, returned)
         self._reply(report, out)
+
+    def _started(self, running: int) -> list[str]:
+        """What the candidate started besides its own work, since it was loaded, in words."""
+        known = [f"{count} times {what}" for what, count in audit.started.items()]
+        return known + ([f"{running} threads that still run"] if running else []) + streams.left()
 
     def builds(self, header: dict[str, Any], frames: list[bytearray]) -> None:
         """Every compiled specialisation with its resources, and what the other targets said."""
@@ -146,10 +166,12 @@ class Session:
 
     def _packed(self, value: Any, out: list[memoryview], record: TorchRecord, named: dict[Any, Any], depth: int) -> Any:
         """A value as the judge reads it: tensors as contiguous bytes, anything odd by the name of its type."""
-        if type(value) in (torch.Tensor, torch.nn.Parameter):
+        if type(value) is torch.Tensor:
             return self._packed_tensor(value, out, record, named)
         if isinstance(value, (list, tuple)) and depth < NESTING_MAX:
-            items = [self._packed(item, out, record, named, depth + 1) for item in value]
+            # the base's own iterator: a subclass could compute in its own
+            plain = list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
+            items = [self._packed(item, out, record, named, depth + 1) for item in plain]
             return {"list" if isinstance(value, list) else "tuple": items}
         if value is None or type(value) in (bool, int, float, str):
             return {"plain": wire.pack(value, [])}
@@ -160,13 +182,13 @@ class Session:
     ) -> dict[str, Any]:
         if value.layout is not torch.strided or value.is_meta:
             return {"odd": f"{value.layout} tensor"}
-        pointer = value.untyped_storage().data_ptr()
+        pointer = STORAGE(value).data_ptr()
         shared = [
             str(key)
             for key, other in named.items()
-            if isinstance(other, torch.Tensor) and pointer and other.untyped_storage().data_ptr() == pointer
+            if pointer and any(STORAGE(part).data_ptr() == pointer for part in _tensors_in(other))
         ]
-        plain = value.detach().resolve_conj().resolve_neg().contiguous()
+        plain = CONTIGUOUS(RESOLVE_NEG(RESOLVE_CONJ(DETACH(value))))
         start, size = (n * plain.element_size() for n in (plain.storage_offset(), plain.numel()))
         out.append(wire.view_of(plain)[start : start + size])
         return {
@@ -177,6 +199,8 @@ class Session:
             "shares": shared,
             "writer": record.writer(pointer),
             "attributes": sorted(map(str, value.__dict__))[:5],
+            "lazy": value.is_conj() or value.is_neg(),
+            "host": devices.on_host(value),
         }
 
     def _described(self, error: BaseException) -> dict[str, Any]:
@@ -240,6 +264,20 @@ def _message(error: BaseException) -> str:
     else:
         text = str(error)
     return text if len(text) <= TEXT_MAX else text[: TEXT_MAX // 2] + "\n...\n" + text[-TEXT_MAX // 2 :]
+
+
+def _tensors_in(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, (list, tuple)):
+        return [tensor for item in value for tensor in _tensors_in(item)]
+    return [value] if isinstance(value, torch.Tensor) else []
+
+
+def _storage(value: Any, out: list[memoryview]) -> int | None:
+    """The frame with all of an argument's storage, where it has more than the argument's elements; else None."""
+    if not isinstance(value, torch.Tensor) or STORAGE(value).nbytes() == value.numel() * value.element_size():
+        return None
+    out.append(wire.view_of(value))
+    return len(out) - 1
 
 
 def placed(old: Any, new: Any) -> Any:

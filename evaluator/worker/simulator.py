@@ -19,6 +19,7 @@ import triton.language as tl
 from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
+from evaluator.worker.guard import unwatched
 from evaluator.worker.memory import Memory, poison
 
 
@@ -111,7 +112,9 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]
         return super().create_fp_to_fp(src, dst_type, rounding_mode)
 
     def create_erf(self, arg):  # type: ignore[no-untyped-def]
-        return TensorHandle(torch.erf(torch.from_numpy(np.ascontiguousarray(arg.data))).numpy(), arg.dtype.scalar)
+        with unwatched():
+            values = torch.erf(torch.from_numpy(np.ascontiguousarray(arg.data))).numpy()
+        return TensorHandle(values, arg.dtype.scalar)
 
     def create_clampf(self, arg, lo, hi, propagate_nans):  # type: ignore[no-untyped-def]
         dtype = arg.dtype.scalar
@@ -126,6 +129,9 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]
             raise NotInterpretable(f"device library function {symbol}")
         data = function(*(_widen(arg).data for arg in args))
         return TensorHandle(data.astype(_np_dtype(ret_type)), ret_type.scalar)
+
+    def get_bf16(self, value):  # type: ignore[no-untyped-def]
+        return _narrowed(np.array([value], dtype=np.float32))
 
     def create_inline_asm(self, *_):  # type: ignore[no-untyped-def]
         raise NotInterpretable("inline assembly")
@@ -156,16 +162,19 @@ def _widened(name: str, compares: bool) -> Callable[..., TensorHandle]:
     base = getattr(InterpreterBuilder, name)
 
     def operation(self: Builder, *args: Any) -> TensorHandle:
-        if not any(isinstance(arg, TensorHandle) and arg.dtype.scalar in NARROW for arg in args):
-            return base(self, *args)
-        wide = base(self, *(_widen(arg) if isinstance(arg, TensorHandle) else arg for arg in args))
-        return wide if compares else _narrowed(wide.data)
+        narrow = any(isinstance(arg, TensorHandle) and arg.dtype.scalar in NARROW for arg in args)
+        if narrow:
+            args = tuple(_widen(arg) if isinstance(arg, TensorHandle) else arg for arg in args)
+        result: TensorHandle = base(self, *args)
+        if compares:  # the interpreter leaves the operands' type on it, which a scalar condition takes into its block
+            return TensorHandle(result.data, tl.int1)
+        return _narrowed(result.data) if narrow else result
 
     return operation
 
 
 for _name in vars(InterpreterBuilder):
-    if _name.startswith("create_fcmp"):
+    if _name.startswith(("create_fcmp", "create_icmp")):
         setattr(Builder, _name, _widened(_name, compares=True))
     elif _name in {
         "create_fadd", "create_fsub", "create_fmul", "create_fdiv", "create_frem", "create_fma", "create_minimumf",
@@ -175,18 +184,24 @@ for _name in vars(InterpreterBuilder):
 
 
 class _Rewriter(interpreter.FunctionRewriter):  # type: ignore[misc]
-    """Rewrites a kernel for the interpreter without spilling the interpreter's own globals into the candidate's."""
+    """Rewrites a kernel for the interpreter, in a copy of its globals: the interpreter's own stay out of a candidate's
+    reach."""
 
     def _compile_and_exec(self, tree: ast.Module) -> Callable[..., Any]:
-        namespace = self.fn.__globals__
-        if self.fn.__closure__:
-            cells = zip(self.fn.__code__.co_freevars, self.fn.__closure__, strict=True)
-            namespace = {**namespace, **{name: cell.cell_contents for name, cell in cells}}
-        namespace.setdefault("interpreter_semantic", interpreter.interpreter_semantic)
+        namespace = _scope(self.fn)
         local: dict[str, Any] = {}
         exec(compile(tree, filename=self.filename, mode="exec", dont_inherit=True), namespace, local)
         function: Callable[..., Any] = local[self.fn.__name__]
         return function
+
+
+def _scope(function: Callable[..., Any]) -> dict[str, Any]:
+    """The names that a kernel sees now, and the interpreter's."""
+    names = dict(function.__globals__)
+    if function.__closure__:
+        cells = zip(function.__code__.co_freevars, function.__closure__, strict=True)
+        names |= {name: cell.cell_contents for name, cell in cells}
+    return {**names, "interpreter_semantic": interpreter.interpreter_semantic}
 
 
 class Simulator:
@@ -201,9 +216,11 @@ class Simulator:
         self._patches = _patches()
 
     def rewritten(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function as the interpreter needs it, made once."""
+        """The function as the interpreter needs it, made once; it sees its globals as they are now."""
         if function not in self._rewritten:
             self._rewritten[function] = _Rewriter(function).rewrite_ast()
+        else:
+            self._rewritten[function].__globals__.update(_scope(function))
         return self._rewritten[function]
 
     def run(

@@ -69,14 +69,14 @@ class Warm:
         os.close(descriptor)
         os.close(write_end)
         self._say({"forked": pid})
-        status, tail = self._until_end(pid, log)
+        said = self._until_end(pid, log)
         os.close(log)
         if folder != sandbox.BOX:
             shutil.rmtree(folder, ignore_errors=True)
-        self._say({"ended": pid, "status": status, "log": tail.decode("utf-8", "replace")})
+        self._say(said)
 
-    def _until_end(self, pid: int, log: int) -> tuple[int, bytes]:
-        """Exit code (negative: the signal) and the end of what was printed, once nothing of the child is left."""
+    def _until_end(self, pid: int, log: int) -> dict[str, Any]:
+        """Exit code (negative: the signal), the processes that outlived the child, and the end of what was printed."""
         end = os.pidfd_open(pid)
         waiting = [end, log, self.control.fileno()]
         tail = b""
@@ -95,10 +95,11 @@ class Warm:
                     waiting.remove(self.control.fileno())
         _, status = os.waitpid(pid, 0)
         os.close(end)
-        sandbox.end_all(pid)
+        survivors = sandbox.end_all(pid)
         while part := os.read(log, 2**16):
             tail = (tail + part)[-self.limits.log_bytes_max :]
-        return os.waitstatus_to_exitcode(status), tail
+        code = os.waitstatus_to_exitcode(status)
+        return {"ended": pid, "status": code, "survivors": survivors, "log": tail.decode("utf-8", "replace")}
 
     def _child(self, sock: socket.socket, log: int, folder: str) -> None:
         """Never returns."""
@@ -132,8 +133,8 @@ class Warm:
             try:
                 report = os.dup(2)
                 os.dup2(write_end, 3)
-                lines = self._enter(report, folder, keep=3).lines()
-                os.write(3, json.dumps(lines).encode())
+                stands = self._enter(report, folder, keep=3)
+                os.write(3, json.dumps(stands.lines()).encode())
                 code = 0
             finally:
                 os._exit(code)

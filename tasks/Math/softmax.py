@@ -36,6 +36,9 @@ def hidden(draw: Draw) -> Iterator[Case]:
     yield Case("one column", (draw.normal(draw.size(2, 9), 1), 1))
     yield Case("middle dimension", (draw.normal(3, draw.size(5, 40), 4), 1))
     yield Case("strided view", (draw.strided(draw.normal(rows, draw.size(20, 60))), -1))
+    mixed = draw.normal(rows, cols)
+    mixed[draw.size(1, rows - 1)] *= 300
+    yield Case("one row of large values", (mixed, 1))
     special = draw.normal(4, cols)
     special[0, draw.size(0, cols - 1)] = math.nan
     special[1] = -math.inf

@@ -42,6 +42,8 @@ def hidden(draw: Draw) -> Iterator[Case]:
     yield Case("vector and batch", (draw.normal(k), draw.normal(2, k, 5)))
     yield Case("broadcast batches", (draw.normal(2, 1, 5, 17), draw.normal(3, 17, 7)))
     yield Case("strided and transposed", (draw.strided(draw.normal(m, k)), draw.normal(n, k).t()))
+    long = draw.size(500, 900)
+    yield Case("long K", (draw.normal(3, long), draw.normal(long, 5)))
     special = draw.normal(9, k)
     special[1, draw.size(0, k - 1)] = math.nan
     special[3, draw.size(0, k - 1)] = math.inf
