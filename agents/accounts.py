@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agents.log import Event
 from agents.protocol import Usage
-from agents.runfolder import Run, candidates_of, imported_of
+from agents.runfolder import Run, candidates_of, imported_of, state_of
 from agents.tracker import Account, account
 from evaluator.records import Evaluation
 from tasks.errors import UserError
@@ -36,14 +36,21 @@ def account_of(run: Run, *, recorded: bool = False) -> Account:
     scored. Logs are read one at a time, and their texts let go. Raises UserError for a damaged log, and for an
     imported run that was not scored.
     """
+    return account_and_states(run, recorded=recorded)[0]
+
+
+def account_and_states(run: Run, *, recorded: bool = False) -> tuple[Account, dict[str, str]]:
+    """The same, and each task's state as `Run.state` names it, in one reading of the logs."""
     verdicts: dict[str, list[LoggedVerdict]] = {}
     replies: dict[str, list[LoggedReply]] = {}
+    states: dict[str, str] = {}
     tasks = run.tasks if recorded or not run.imported else _scored(run)
     for task in tasks:
         events = run.events(task)
+        states[task] = state_of(events)
         verdicts[task] = recorded_verdicts(task, events) if recorded else own_verdicts(task, events)
         replies[task] = replies_of(events)
-    return account(tasks, verdicts, replies)
+    return account(tasks, verdicts, replies), states
 
 
 def _scored(run: Run) -> tuple[str, ...]:

@@ -142,10 +142,10 @@ def _run_logged(run: Run, task: Task, parts: Parts, log: LogWriter, observe: Obs
         log.write({"type": "resume", "schema": SCHEMA, "recorded": len(log.events)})
     context = make_context(run, task, parts, journal, stop)
     end = drive(task, parts.method, run, journal, context)
+    write_best(run, task.id, context.best)  # before the end is recorded: nobody comes back to a task that is done
     event = {"type": "task_end", "state": end.state, "reason": end.reason, "traceback": end.traceback}
     log.write(event, durable=True)
     observe(task.id, event)
-    write_best(run, task.id, context.best)
     return end
 
 

@@ -86,15 +86,21 @@ def held(run: Run) -> Iterator[None]:
 
 
 def write_best(run: Run, task: str, best: Candidate | None) -> None:
-    """Put a task's best kernel, if it is correct, into `best/<task>.py`, ready for `python -m evaluator check`."""
+    """Put a task's best kernel, if it is correct, into `best/<task>.py`, ready for `python -m evaluator check`.
+
+    Raises UserError when it can't be written.
+    """
     if best is None or not best.correct:
         return
     path = run.path / "best" / f"{task}.py"
-    path.parent.mkdir(parents=True, exist_ok=True)
     figure = {"speedup over eager": best.evaluation.speedup, "traffic over the minimum": best.evaluation.traffic}
     known = "".join(f", {name} {value:.3g}" for name, value in figure.items() if value is not None)
     head = f"# {task}: correct{known}; candidate {best.index}, round {best.round}, of {run.config.model}\n"
-    path.write_text(head + best.source, encoding="utf-8", errors="backslashreplace")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(head + best.source, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UserError(f"can't write {path}: {error.strerror}") from error
 
 
 def timestamp() -> str:

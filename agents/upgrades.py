@@ -31,7 +31,7 @@ def upgraded(events: list[Event]) -> list[Event]:
     schema = SCHEMA
     for event in events:
         if event["type"] in ("task_start", "resume"):
-            schema = event.get("schema", schema)
+            schema = event.get("schema", 1)
         for step in range(schema, SCHEMA):
             event = UPGRADES[step](event)
         now.append({**event, "schema": SCHEMA} if "schema" in event else event)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from agents.accounts import account_of
+from collections.abc import Mapping
+
+from agents.accounts import account_and_states
 from agents.report_table import print_account
 from agents.runfolder import Run
 from tasks.errors import UserError
@@ -14,7 +16,7 @@ def table(run: Run, *, recorded: bool = False) -> int:
     if recorded and not run.imported:
         raise UserError(f"{run.path} was not imported: there are only its own verdicts")
     recorded = recorded or (run.imported and not run.record.get("scored"))
-    account = account_of(run, recorded=recorded)  # a damaged log is told before anything is printed
+    account, states = account_and_states(run, recorded=recorded)  # a damaged log is told before anything is printed
     print(f"{run.path.name}: method {run.record['method']}, model {run.config.model}, {run.rounds} rounds")
     if run.simulation_notice:
         print(run.simulation_notice)
@@ -23,7 +25,7 @@ def table(run: Run, *, recorded: bool = False) -> int:
     print()
     print_account(account)
     if not run.imported:
-        _print_unfinished(run)
+        _print_unfinished(states)
     return 0
 
 
@@ -36,8 +38,8 @@ def _whose(recorded: bool) -> str:
     return "IMPORTED: sources from elsewhere with this project's own verdicts; --recorded shows the origin's"
 
 
-def _print_unfinished(run: Run) -> None:
+def _print_unfinished(states: Mapping[str, str]) -> None:
     for state in ("waiting", "unfinished", "stopped", "error"):
-        tasks = [task for task in run.tasks if run.state(task) == state]
+        tasks = [task for task, its in states.items() if its == state]
         if tasks:
             print(f"{state}: {', '.join(tasks)}")

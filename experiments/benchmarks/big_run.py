@@ -44,13 +44,14 @@ from agents.runfolder import open_run
 start = time.perf_counter()
 run = open_run(Path(sys.argv[1]))
 events = sum(len(run.events(task)) for task in run.tasks)
-print(events, time.perf_counter() - start)
+print(events, time.perf_counter() - start, time.process_time())
 """
 TABLE = """
 import resource, subprocess, sys, time
 start = time.perf_counter()
 subprocess.run([sys.executable, "-m", "experiments", "table", sys.argv[1]], check=True, stdout=subprocess.DEVNULL)
-print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e6)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6)
 """
 
 
@@ -167,9 +168,9 @@ def report(folder: Path) -> bool:
     a_task = f"{min(submitted)} to {max(submitted)} a task"
     print(f"{len(run.tasks)} tasks, {run.rounds} rounds: {total:,} candidates, {a_task}")
     print(f"{size / 1e6:.1f} MB on disk, {size / 1e3 / total:.1f} kB a candidate")
-    events, open_s = _figures(OPENING, folder)
-    table_s, table_mb = _figures(TABLE, folder)
-    print(f"{events:,.0f} events")
+    events, open_s, open_cpu_s = _figures(OPENING, folder)
+    table_s, table_cpu_s, table_mb = _figures(TABLE, folder)
+    print(f"{events:,.0f} events; on a CPU {open_cpu_s:.2f} s to open them and {table_cpu_s:.2f} s for the table")
     found = {"open s": open_s, "table s": table_s, "table MB": table_mb}
     for name, figure in found.items():
         print(f"{name:10}{figure:8.2f}   goal: under {GOALS[name]:g}{'' if figure < GOALS[name] else '   MISSED'}")

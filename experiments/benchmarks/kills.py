@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.benchmarks.billed import MODEL, Bill, BilledEvaluator, BilledModel
+from tasks.errors import UserError
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
@@ -100,7 +101,11 @@ def kill_all(folder: Path, runs: int, chance: random.Random) -> list[Tally]:
     for number in range(runs):
         tally, story = tallies[number % 2], stories[number // 2 % len(stories)]
         for attempt in count():
-            if kill_one(folder / f"run{number}-{attempt}", story, number % 2 == 0, chance, tally):
+            try:
+                if kill_one(folder / f"run{number}-{attempt}", story, number % 2 == 0, chance, tally):
+                    break
+            except UserError as error:  # a log that can't be read
+                tally.wrong.append(str(error))
                 break
         tally.runs += 1
     return tallies
