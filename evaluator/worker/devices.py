@@ -78,7 +78,7 @@ def target_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     for value in (*args, kwargs.get("device"), kwargs.get("other")):
         if isinstance(value, torch.Tensor):
             return "cpu" if devices.on_host(value) else "cuda"
-        if isinstance(value, (torch.device, str)):
+        if isinstance(value, (torch.device, str)) or type(value) is int:
             return value
     return None
 

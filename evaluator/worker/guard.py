@@ -21,7 +21,7 @@ from evaluator.worker.memory import poison
 
 ALLOCATE = {
     "empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "zeros", "zeros_like",
-    "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full", "scalar_tensor",
+    "new_zeros", "arange", "ones", "ones_like", "new_ones", "full", "full_like", "new_full", "scalar_tensor",
 }  # fmt: skip
 POISONED = {name for name in ALLOCATE if "empty" in name}
 VIEW = {
@@ -34,7 +34,8 @@ RESIZES = {"resize_", "resize_as_"}
 COPY = {"clone", "contiguous", "copy_", "_to_copy", "to", "fill_", "zero_", "copy"}
 QUERY = {
     "is_pinned", "is_same_size", "size", "stride", "sym_size", "sym_stride", "sym_numel", "sym_storage_offset",
-    "is_contiguous", "numel", "dim", "storage_offset", "_has_compatible_shallow_copy_type", "record_stream",
+    "is_contiguous", "can_cast", "promote_types", "result_type",
+    "numel", "dim", "storage_offset", "_has_compatible_shallow_copy_type", "record_stream",
 }  # fmt: skip
 ALLOWED = ALLOCATE | VIEW | COPY | QUERY
 # printing reads the data, and switches the modes off itself
@@ -101,12 +102,14 @@ class _Function(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
         kwargs = {key: value for key, value in (kwargs or {}).items() if key != "pin_memory"}
+        if func is torch.device:
+            return func(*args, **kwargs)  # it is sent to the CPU where it is used
         if name in LEAVES_TORCH:
             self.record.computed[name] += 1
         if name in ("cpu", "cuda", "to") and args and isinstance(args[0], torch.Tensor):
             return _moved(name, func, args, kwargs)
         on_host = devices.factory_on_host(kwargs) if name in FACTORIES else _made_from_host(args, kwargs)
-        result = func(*map(_on_cpu, args), **{key: _on_cpu(value) for key, value in kwargs.items()})
+        result = func(*map(_on_cpu, args), **_all_on_cpu(kwargs))
         if on_host:
             devices.mark(item for item in _flat(result) if isinstance(item, torch.Tensor))
         return result
@@ -119,8 +122,8 @@ def _moved(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     to_host = was if target is None else not is_gpu(target)
     result = tensor
     if name == "to":
-        plain = [_on_cpu(arg) if not isinstance(arg, torch.Tensor) else arg for arg in args]
-        result = func(*plain, **{key: _on_cpu(value) for key, value in kwargs.items()})
+        numbered = ["cpu" if type(arg) is int else _on_cpu(arg) for arg in args[1:]]
+        result = func(tensor, *numbered, **_all_on_cpu(kwargs))
     if to_host != was and pointer_of(result) == pointer_of(tensor):
         result = result.clone()
     if to_host:
@@ -156,6 +159,11 @@ def _on_cpu(value: Any) -> Any:
     if isinstance(value, str) and value.split(":")[0] in ("cuda", "hip"):
         return "cpu"
     return value
+
+
+def _all_on_cpu(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The same with devices on the CPU; a number names a GPU."""
+    return {k: "cpu" if k == "device" and type(v) is int else _on_cpu(v) for k, v in kwargs.items()}
 
 
 def _flat(value: Any) -> list[Any]:

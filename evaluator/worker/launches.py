@@ -20,6 +20,7 @@ from evaluator.worker.cache import PrivateCache
 from evaluator.worker.devices import devices
 from evaluator.worker.driver import AbsentDriver
 from evaluator.worker.guard import unwatched
+from evaluator.worker.handles import Handles
 from evaluator.worker.memory import Memory
 from evaluator.worker.simulator import Simulator
 from evaluator.worker.streams import streams
@@ -57,6 +58,7 @@ class Launcher:
         """Launches are not compiled: for a second look at a source that was."""
         self.knocked_out: set[str] | None = None
         """Names of kernels that do nothing when they are launched; None knocks out none, an empty set all."""
+        self.handles = Handles(lambda function, given, grid: self.launch(function, (), given, grid, False), self._used)
         self._tuned: dict[Any, int] = {}
         self._run = JITFunction.run
 
@@ -75,6 +77,7 @@ class Launcher:
         JITFunction.run = run
         JITFunction.__call__ = call
         self.assembler.install()
+        self.handles.install()
         triton.runtime.driver.set_active(self.driver)
         triton.knobs.cache.manager_class = PrivateCache
         triton.testing.do_bench = self.driver.benchmark
@@ -124,6 +127,7 @@ class Launcher:
                 self._limit_tuning(function)
             kernel = self._run(function, *args, grid=None, warmup=True, **kwargs)
             self._check(kernel, 0)
+            self.handles.keep(kernel, function, _bound(function, args, kwargs))
             if id(kernel) not in self.builds:
                 self.builds[id(kernel)] = self._described(function, kernel, time.perf_counter() - start)
                 self._compile_others(function, args, kwargs)
@@ -134,6 +138,12 @@ class Launcher:
             self.on_compile(None)
             self.calls.compile_s += time.perf_counter() - start
         return kernel
+
+    def _used(self, kernel: Any) -> tuple[int, int]:
+        """Registers of a thread and spilled bytes, as the assembler reports them; 0 where it reports none."""
+        future = self.builds.get(id(kernel), {}).get("assembled")
+        taken = future.result() if future else None
+        return (taken.registers or 0, taken.spill_bytes or 0) if taken else (0, 0)
 
     def _limit_tuning(self, function: Any) -> None:
         # configurations tie, so the first few that compile decide; the rest would only cost time

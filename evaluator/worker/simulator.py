@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import torch
 import triton.language as tl
 from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
-from evaluator.worker.guard import unwatched
+from evaluator.worker.library import EXTERN, erf, usable
 from evaluator.worker.memory import Memory, poison
 
 
@@ -28,15 +27,6 @@ class NotInterpretable(Exception):
 
 
 NARROW = (tl.bfloat16,)
-EXTERN: dict[str, Callable[..., Any]] = {
-    "tanh": np.tanh, "sinh": np.sinh, "cosh": np.cosh, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
-    "atan": np.arctan, "atan2": np.arctan2, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
-    "log1p": np.log1p, "expm1": np.expm1, "log10": np.log10, "exp10": lambda x: 10**x, "pow": np.power,
-    "rint": np.rint, "nearbyint": np.rint, "trunc": np.trunc, "hypot": np.hypot, "cbrt": np.cbrt,
-    "copysign": np.copysign, "fmod": np.fmod, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "sin": np.sin,
-    "cos": np.cos, "floor": np.floor, "ceil": np.ceil, "fabs": np.abs, "fmax": np.fmax, "fmin": np.fmin,
-    "round": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
-}  # fmt: skip
 MISSING = object()
 
 
@@ -64,7 +54,8 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]
         # overflow asserts are a debugging aid that compiled kernels don't carry either
         self.options = interpreter.InterpreterOptions(sanitize_overflow=False)
 
-    def create_masked_load(self, ptrs, mask, other, *rest):  # type: ignore[no-untyped-def]
+    def create_masked_load(self, ptrs, mask, other, *rest, **more):  # type: ignore[no-untyped-def]
+        mask = _mask(mask)
         dtype = _np_dtype(ptrs.get_element_ty())
         inside = self.memory.allow(ptrs.data, mask.data, dtype.itemsize, store=False)
         if inside is not mask.data:
@@ -73,12 +64,13 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]
             wild = np.full(dtype.itemsize, byte, np.uint8).view(dtype)[0] if dtype.kind != "b" else True
             other = TensorHandle(np.where(mask.data & ~inside, wild, fill).astype(dtype), ptrs.get_element_ty())
             mask = TensorHandle(inside, tl.int1)
-        return super().create_masked_load(ptrs, mask, other, *rest)
+        return super().create_masked_load(ptrs, mask, other, *rest, **more)
 
-    def create_masked_store(self, ptrs, value, mask, *rest):  # type: ignore[no-untyped-def]
+    def create_masked_store(self, ptrs, value, mask, *rest, **more):  # type: ignore[no-untyped-def]
+        mask = _mask(mask)
         dtype = _np_dtype(ptrs.get_element_ty())
         inside = self.memory.allow(ptrs.data, mask.data, dtype.itemsize, store=True)
-        return super().create_masked_store(ptrs, value, TensorHandle(inside, tl.int1), *rest)
+        return super().create_masked_store(ptrs, value, TensorHandle(inside, tl.int1), *rest, **more)
 
     def create_atomic_rmw(self, operation, ptr, val, mask, *rest):  # type: ignore[no-untyped-def]
         size = _np_dtype(ptr.get_element_ty()).itemsize
@@ -111,10 +103,8 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]
             return self.cast_impl(src, dst_type)  # type: ignore[no-untyped-call]
         return super().create_fp_to_fp(src, dst_type, rounding_mode)
 
-    def create_erf(self, arg):  # type: ignore[no-untyped-def]
-        with unwatched():
-            values = torch.erf(torch.from_numpy(np.ascontiguousarray(arg.data))).numpy()
-        return TensorHandle(values, arg.dtype.scalar)
+    def createerf(self, arg):  # type: ignore[no-untyped-def]
+        return TensorHandle(erf(arg.data), arg.dtype.scalar)
 
     def create_clampf(self, arg, lo, hi, propagate_nans):  # type: ignore[no-untyped-def]
         dtype = arg.dtype.scalar
@@ -135,6 +125,11 @@ class Builder(InterpreterBuilder):  # type: ignore[misc]
 
     def create_inline_asm(self, *_):  # type: ignore[no-untyped-def]
         raise NotInterpretable("inline assembly")
+
+
+def _mask(mask: Any) -> TensorHandle:
+    """Block pointers come with bare arrays."""
+    return mask if isinstance(mask, TensorHandle) else TensorHandle(mask, tl.int1)
 
 
 def _widen(handle: TensorHandle) -> TensorHandle:
@@ -201,7 +196,18 @@ def _scope(function: Callable[..., Any]) -> dict[str, Any]:
     if function.__closure__:
         cells = zip(function.__code__.co_freevars, function.__closure__, strict=True)
         names |= {name: cell.cell_contents for name, cell in cells}
-    return {**names, "interpreter_semantic": interpreter.interpreter_semantic}
+    names = {name: usable(value) for name, value in names.items()}
+    return {"range": _range, **names, "interpreter_semantic": interpreter.interpreter_semantic}
+
+
+def _range(*bounds: Any, **_: Any) -> Iterator[Any]:
+    """Python's `range` in a kernel, and `tl.range`: to the compiler a loop's variable is a tensor."""
+    for i in range(*(int(_plain(bound)) for bound in bounds if bound is not None)):
+        yield interpreter.interpreter_semantic.to_tensor(i)
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, tl.constexpr) else value
 
 
 class Simulator:
@@ -274,4 +280,5 @@ def _patches() -> list[tuple[Any, str, Any, Any]]:
     patched = {(id(owner), name): vars(owner).get(name, MISSING) for owner, name in touched}
     scope.restore()
     owners = {(id(owner), name): owner for owner, name in touched}
+    patched |= {key: _range for key in patched if key[1] == "range"}
     return [(owner, key[1], vars(owner).get(key[1], MISSING), patched[key]) for key, owner in owners.items()]
