@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evaluator.cases import Drawn
-from evaluator.hints import hint_for
+from evaluator.hints import hint_for, launch_line, without_values
 from evaluator.static import StaticFinding
 from evaluator.verdict import Failure, Verdict
 from tasks.describe import describe_case
@@ -16,6 +16,7 @@ from tasks.outcomes import Reason, Stage, Status
 from tasks.task import Task
 
 CHARACTERS_MAX = 4000
+MESSAGE_MAX = 1500
 ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]|\x1b\[[0-9;]*[A-Za-z]")
 FOLDER = re.compile(r"(/[\w.\-]+)+/(?=candidate\.py)")
@@ -83,7 +84,8 @@ def _cause(entry: str, failure: Failure, source: str) -> list[str]:
     if failure.reason is Reason.NO_ENTRY:
         defined = ", ".join(map(str, failure.error.get("defined") or [])) or "nothing"
         return [f"the file must define {entry}; it defines {defined}"]
-    lines = _error(failure.error, source) if failure.error and failure.loss is None else []
+    hidden = failure.drawn is not None and failure.drawn.kind != "public"
+    lines = _error(failure.error, source, hidden=hidden) if failure.error and failure.loss is None else []
     return lines + (_loss(failure) if failure.loss else [])
 
 
@@ -93,12 +95,17 @@ def _case(task: Task, drawn: Drawn) -> str:
     return f'{drawn.kind}, of the family "{drawn.case.label}"'
 
 
-def _error(error: Mapping[str, Any], source: str) -> list[str]:
+def _error(error: Mapping[str, Any], source: str, *, hidden: bool) -> list[str]:
     message = str(error.get("message") or "")
+    if len(message) > MESSAGE_MAX:
+        message = f"{message[: MESSAGE_MAX // 3]}\n[...]\n{message[-2 * MESSAGE_MAX // 3 :]}"
+    if hidden:
+        error = without_values(error)
     lines = [f"{error.get('type')}: {message}".rstrip(": ")]
     lines += _excerpt(source, error.get("line"), error.get("column"), str(error.get("text") or ""))
-    hint = hint_for(f"{error.get('type')}: {message}")
-    return lines + ([f"hint: {hint}"] if hint else [])
+    launch = launch_line(error)
+    hint = hint_for(error, source)
+    return lines + ([launch] if launch else []) + ([f"hint: {hint}"] if hint else [])
 
 
 def _excerpt(source: str, line: Any, column: Any, text: str = "") -> list[str]:

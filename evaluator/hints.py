@@ -1,77 +1,94 @@
-"""What to do about the mistakes that language models make most in Triton, found by what the error says happened."""
+"""What to do about the mistakes that language models make most in Triton.
+
+Found by structure: the syntax at the error's place, the kind of exception, the types that the kernel was launched with;
+only then by what the message says, which every version of Triton puts in other words.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from itertools import groupby
+from typing import Any
 
-INSTEAD = {
-    "tanh": "write it with tl.exp: 2 / (1 + tl.exp(-2 * x)) - 1, or libdevice.tanh",
-    "round": "use tl.floor(x + 0.5), or libdevice.rint",
-    "pow": "use tl.exp2(y * tl.log2(x)), or libdevice.pow",
-    "mean": "use tl.sum(x, axis) divided by the number of valid elements",
-    "any": "use tl.max(x.to(tl.int32), axis)",
-    "all": "use tl.min(x.to(tl.int32), axis)",
-    "relu": "use tl.maximum(x, 0.0)",
-    "gelu": "write it with tl.erf or with tl.exp",
-    "silu": "use x * tl.sigmoid(x)",
-    "clip": "use tl.minimum(tl.maximum(x, low), high)",
-    "float": "cast with x.to(tl.float32)",
-    "inf": "use float('inf')",
-    "log1p": "use tl.log(1 + x), or libdevice.log1p",
-    "expm1": "use tl.exp(x) - 1, or libdevice.expm1",
-    "pi": "write the number",
-    "matmul": "use tl.dot",
-    "concatenate": "store the parts one by one",
-}
-RULES: tuple[tuple[str, str], ...] = (
-    (
-        r"power of (2|two)",
-        "the length of tl.arange and every block size must be a power of two; take triton.next_power_of_2(n) and mask "
-        "the lanes beyond n",
-    ),
-    (
-        r"arange.*constexpr|constexpr.*arange|must be of type .?.?constexpr|is not a constexpr",
-        "a value that sets a shape must be known to the compiler: declare the parameter as `NAME: tl.constexpr`",
-    ),
-    (
-        r"(M|N|K|all values|dimension).*>= ?(16|32|8)|at least 16|min.*dot.*size",
-        "tl.dot needs tiles of at least 16 in every dimension (32 in K for int8): enlarge the block and mask the rest",
-    ),
-    (r"shared memory", "use smaller blocks, fewer num_stages, or split the reduction dimension into a loop"),
-    (r"Both operands must be same dtype|same dtype", "cast one operand of tl.dot, so that both have one dtype"),
-    (
-        r"(Unsupported ptr type|pointer).*(load|store)|load.*pointer",
-        "tl.load and tl.store take a pointer: add the offsets to the pointer argument, not to a loaded value",
-    ),
-    (
-        r"unsupported AST node|continue|break.*not",
-        "a kernel can't contain this Python construct: use tl.where or a masked loop",
-    ),
-    (
-        r"incompatible.*dimensions|Cannot make_shape_compatible|cannot broadcast",
-        "make the shapes agree with [:, None] and [None, :]",
-    ),
-    (r"program_id.*axis|axis must be", "tl.program_id has the axes 0, 1 and 2 only"),
-    (r"has no len\(\)", "the grid is a tuple of integers: write kernel[(n,)](...)"),
-    (
-        r"subscript|cannot index|unsupported tensor index",
-        "a tensor in a kernel can't be indexed by a number: load the element, or use tl.sum with a mask",
-    ),
-    (
-        r"'NoneType' object has no attribute",
-        "an argument of the kernel is None: pass a flag that is tl.constexpr, and load only under `if FLAG:`",
-    ),
-    (r"global variable", "a kernel reads only globals that are tl.constexpr: pass the value as an argument"),
+from evaluator import hints_kernel as kernel
+from evaluator import hints_launch as launch
+from evaluator import hints_names as names
+from evaluator import hints_python as python
+from evaluator.hints_scene import Scene, scene_of
+
+ARGUMENTS_MAX = 40
+INSIDE_MAX = 200
+LINE_MAX = 600
+RULES: tuple[Callable[[Scene], str | None], ...] = (
+    launch.shared_memory,
+    names.missing_function,
+    names.missing_module,
+    launch.on_the_host,
+    launch.grid,
+    launch.arguments,
+    launch.complex_argument,
+    launch.odd_argument,
+    names.undefined_name,
+    python.none_argument,
+    kernel.program_axis,
+    names.missing_attribute,
+    names.host_function,
+    python.keyword,
+    kernel.block_size,
+    kernel.missing_constexpr,
+    python.subscript,
+    kernel.pointer,
+    kernel.wrong_operand,
+    kernel.dot,
+    kernel.reduction,
+    python.foreign_dtype,
+    python.operator,
+    python.construct,
 )
+WORDS: tuple[tuple[str, str], ...] = (
+    (r"arange.*constexpr|of type .?.?constexpr", "a value that sets a shape must be a parameter `NAME: tl.constexpr`"),
+    (r"incompatible dimensions|[Cc]annot broadcast", "make the shapes agree with [:, None] and [None, :]"),
+    (r"has no len\(\)", "the grid is a tuple of integers: write kernel[(n,)](...)"),
+    (r"cpu tensor", "a tensor of the launch is on the CPU: make it with device=x.device"),
+    (r"shared memory", "use smaller blocks, fewer num_stages, or split the reduced dimension into a loop"),
+)
+"""For errors whose place is not known."""
 
 
-def hint_for(message: str) -> str | None:
-    """One line of advice for an error message, or None for what is not known."""
-    missing = re.search(r"module 'triton\.language[\w.]*' has no attribute '(\w+)'", message)
-    if missing:
-        name = missing[1]
-        return f"triton.language has no `{name}`" + (f": {INSTEAD[name]}" if name in INSTEAD else "")
-    for pattern, advice in RULES:
-        if re.search(pattern, message, re.IGNORECASE | re.DOTALL):
-            return advice
-    return None
+def hint_for(error: Mapping[str, Any] | str, source: str = "") -> str | None:
+    """One line of advice for an error as a worker reports it, or None for what is not known."""
+    scene = scene_of({"message": error} if isinstance(error, str) else error, source)
+    try:
+        for rule in RULES:
+            if hint := rule(scene):
+                return hint
+    except RecursionError:  # an expression nested too deep to look at
+        return None
+    return next((advice for pattern, advice in WORDS if re.search(pattern, scene.message)), None)
+
+
+def launch_line(error: Mapping[str, Any]) -> str | None:
+    """`kernel softmax_kernel(x_ptr: *fp32, n: i32, BLOCK: 1024)`, for an error that came out of a launch."""
+    scene = scene_of(error, "")
+    facts = error.get("launch")
+    if not isinstance(facts, Mapping) or not facts.get("kernel"):
+        return None
+    types = list(scene.signature.items())[:ARGUMENTS_MAX]
+    shown = [(name, str(scene.constexprs.get(name, t) if t == "constexpr" else t)) for name, t in types]
+    inside = ", ".join(f"{name}: {told}" for name, told in shown)
+    if len(inside) > INSIDE_MAX:
+        runs = [(told, [name for name, _ in run]) for told, run in groupby(shown, key=lambda pair: pair[1])]
+        inside = ", ".join(f"{', '.join(names_)}: {told}" for told, names_ in runs)
+    options = [f"{name}={facts[name]}" for name in ("num_warps", "num_stages") if type(facts.get(name)) is int]
+    line = ", ".join([f"kernel {facts['kernel']}({inside})", *options]).replace("\n", " ")
+    return line if len(line) <= LINE_MAX else f"{line[: LINE_MAX - 3]}..."
+
+
+def without_values(error: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The error without the numbers among its constexprs, which may tell the shapes of a hidden case."""
+    facts = error.get("launch")
+    if not isinstance(facts, Mapping) or not isinstance(facts.get("constexprs"), Mapping):
+        return error
+    kept = {name: value for name, value in facts["constexprs"].items() if value is None or type(value) is bool}
+    return {**error, "launch": {**facts, "constexprs": kept}}

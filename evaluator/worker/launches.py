@@ -10,8 +10,7 @@ from typing import Any
 
 import torch
 import triton
-from triton.compiler.errors import CompilationError
-from triton.runtime.errors import OutOfResources, PTXASError
+from triton.runtime.errors import OutOfResources
 from triton.runtime.jit import JITFunction, TensorWrapper
 from triton.tools.tensor_descriptor import TensorDescriptor
 
@@ -19,6 +18,7 @@ from evaluator.worker.assembler import Assembler
 from evaluator.worker.cache import PrivateCache
 from evaluator.worker.devices import devices
 from evaluator.worker.driver import AbsentDriver
+from evaluator.worker.errors import COMPILE_FAILURES, LAUNCH, launch_facts
 from evaluator.worker.guard import unwatched
 from evaluator.worker.handles import Handles
 from evaluator.worker.memory import Memory
@@ -27,7 +27,6 @@ from evaluator.worker.streams import streams
 
 AUTOTUNE_CONFIGS_MAX = 4
 GRID_MAX = (2**31 - 1, 65535, 65535)
-COMPILE_FAILURES = (CompilationError, OutOfResources, PTXASError)
 
 
 @dataclass
@@ -67,7 +66,12 @@ class Launcher:
         launcher = self
 
         def run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-            return launcher.launch(function, args, kwargs, grid, warmup)
+            try:
+                return launcher.launch(function, args, kwargs, grid, warmup)
+            except Exception as error:
+                with unwatched():
+                    error.__dict__[LAUNCH] = launch_facts(function, args, kwargs)
+                raise
 
         def call(function: Any, *args: Any, **kwargs: Any) -> Any:
             if not launcher.simulator.running:

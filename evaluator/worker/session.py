@@ -6,28 +6,25 @@ import os
 import socket
 import sys
 import time
-import traceback
 import types
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from triton.compiler.errors import CompilationError
-from triton.runtime.errors import OutOfResources, PTXASError
+from triton.runtime.errors import PTXASError
 
 from evaluator import wire
 from evaluator.worker.audit import audit
 from evaluator.worker.devices import devices
+from evaluator.worker.errors import described
 from evaluator.worker.guard import TorchRecord, watched
-from evaluator.worker.launches import COMPILE_FAILURES, Launcher, Launches
+from evaluator.worker.launches import Launcher, Launches
 from evaluator.worker.memory import poison
 from evaluator.worker.pretence import pretend
 from evaluator.worker.resources import Resources
-from evaluator.worker.simulator import NotInterpretable
 from evaluator.worker.streams import streams
 
-TEXT_MAX = 20_000
 NESTING_MAX = 8
 # as they are before a candidate is loaded, which may put others in their place
 DETACH, CONTIGUOUS, STORAGE = torch.Tensor.detach, torch.Tensor.contiguous, torch.Tensor.untyped_storage
@@ -88,7 +85,7 @@ class Session:
             with watched(), audit.watching():
                 exec(code, module.__dict__)
         except BaseException as error:  # the border of the worker: SystemExit at import is an outcome too
-            self._reply({"error": self._described(error)})
+            self._reply({"error": described(error, self.filename)})
             return
         devices.loaded()
         found = [getattr(module, name) for name in header["entries"] if callable(getattr(module, name, None))]
@@ -129,10 +126,10 @@ class Session:
             "compile_s": launches.compile_s,
             "run_s": max(0.0, total_s - launches.compile_s),
             "started": self._started(len(running)),
-            "swallowed": [self._described(e) for e in launches.failures if e is not error][:1],
+            "swallowed": [described(e, self.filename) for e in launches.failures if e is not error][:1],
         }
         if error is not None:
-            self._reply({**report, "error": self._described(error)})
+            self._reply({**report, "error": described(error, self.filename)})
             return
         out: list[memoryview] = []
         report["returned"] = self._packed(returned, out, record, named, 0)
@@ -158,7 +155,7 @@ class Session:
             try:
                 taken = future.result() if future else Resources(None, None, 0.0)
             except PTXASError as error:
-                failed = failed or self._described(error)
+                failed = failed or described(error, self.filename)
                 continue
             compile_s = build["compile_s"] + taken.assemble_s
             rows.append({**build, **asdict(taken), "compile_s": compile_s})
@@ -203,67 +200,8 @@ class Session:
             "host": devices.on_host(value),
         }
 
-    def _described(self, error: BaseException) -> dict[str, Any]:
-        """An exception in plain values: its type, message, and the last place in the candidate's own file."""
-        kind = (
-            "not_interpretable" if isinstance(error, NotInterpretable)
-            else "out_of_resources" if isinstance(error, OutOfResources)
-            else "compilation" if isinstance(error, COMPILE_FAILURES)
-            else "exception"
-        )  # fmt: skip
-        chain = [error]
-        while (cause := chain[-1].__cause__) and len(chain) < 8:
-            chain.append(cause)
-        # a mistake in a helper surfaces as one CompilationError per caller: the innermost one says what, and the
-        # innermost one in the candidate's own file says where
-        told = [e for e in chain if isinstance(e, CompilationError)] or chain[:1]
-        places = [place for e in reversed(told) if (place := self._place(e))]
-        own = [place for place in places if place["line"] is not None]
-        return {
-            "kind": kind,
-            "type": type(error).__name__,
-            "message": _message(told[-1]) or f"{type(chain[-1]).__name__}: {_message(chain[-1])}",
-            **next(iter(own or places), {}),
-        }
-
-    def _place(self, error: BaseException) -> dict[str, Any]:
-        if isinstance(error, CompilationError) and error.src and hasattr(error.node, "lineno"):
-            lines = error.src.split("\n")
-            at = error.node.lineno - 1
-            text = lines[at] if 0 <= at < len(lines) else ""
-            return {"line": self._line_of(text), "column": int(error.node.col_offset), "text": text[:300]}
-        return self._traced(error)
-
-    def _traced(self, error: BaseException) -> dict[str, Any]:
-        spots = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == self.filename]
-        if not spots:
-            return {}
-        return {
-            "line": spots[-1].lineno,
-            "column": None,
-            "text": (spots[-1].line or "")[:300],
-            "function": spots[-1].name,
-        }
-
-    def _line_of(self, text: str) -> int | None:
-        lines = Path(self.filename).read_text(encoding="utf-8").split("\n")
-        found = [i + 1 for i, line in enumerate(lines) if line.strip() == text.strip()]
-        return found[0] if len(found) == 1 else None
-
     def _reply(self, header: dict[str, Any], frames: list[memoryview] | None = None) -> None:
         wire.send(self.sock, {"event": "reply", **header}, frames or [])
-
-
-def _message(error: BaseException) -> str:
-    if isinstance(error, CompilationError):
-        text = error.error_message or ""
-    elif isinstance(error, PTXASError):
-        text = str(error)
-    elif isinstance(error, SystemExit):
-        text = f"the candidate called sys.exit({error.code!r})"
-    else:
-        text = str(error)
-    return text if len(text) <= TEXT_MAX else text[: TEXT_MAX // 2] + "\n...\n" + text[-TEXT_MAX // 2 :]
 
 
 def _tensors_in(value: Any) -> list[torch.Tensor]:
