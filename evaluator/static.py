@@ -123,13 +123,21 @@ def _aliases(nodes: list[ast.AST]) -> dict[str, str]:
 def _harmless_nodes(nodes: list[ast.AST], aliases: Aliases) -> set[int]:
     """Ids of the nodes inside allowed chains, and of those that run only as a program, which a candidate never is."""
     found: set[int] = set()
-    renamed = any(isinstance(node, ast.Name) and node.id == "__name__" and _stores(node) for node in nodes)
+    renamed = any(map(_may_rename_the_module, nodes))
     for node in nodes:
         if isinstance(node, ast.Attribute) and (_path(node, aliases) in HARMLESS_CHAINS or _names_a_class(node)):
             found |= {id(part) for part in ast.walk(node)}
         if isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'" and not renamed:
             found |= {id(part) for statement in node.body for part in ast.walk(statement)}
     return found
+
+
+def _may_rename_the_module(node: ast.AST) -> bool:
+    """Whether a node binds `__name__`, in whatever way: an assignment, an import, a pattern, a definition."""
+    if isinstance(node, (ast.Attribute, ast.Constant)) or (isinstance(node, ast.Name) and not _stores(node)):
+        return False
+    values = [value for _, value in ast.iter_fields(node)]
+    return "__name__" in [*values, *(item for value in values if isinstance(value, list) for item in value)]
 
 
 def _stores(node: ast.Name | ast.Attribute) -> bool:
@@ -212,7 +220,7 @@ def _forbidden(path: str) -> bool:
     if root in ("torch", "triton") and any(part in ESCAPE_PARTS for part in parts):
         return True
     own = sys.stdlib_module_names - (NAMESAKES if root in ("torch", "triton") else {"abc"})
-    if any(part in own for part in parts):
+    if any(part in own or (part.startswith("_") and root not in ("torch", "triton")) for part in parts):
         return True
     return any(path == closed or path.startswith(closed + ".") for closed in ESCAPE_PATHS)
 

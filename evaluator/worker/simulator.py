@@ -18,6 +18,7 @@ import triton.language as tl
 from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
+from evaluator.worker import reductions
 from evaluator.worker.library import EXTERN, erf, usable
 from evaluator.worker.memory import Memory, poison
 
@@ -215,6 +216,7 @@ class Simulator:
 
     def __init__(self) -> None:
         self.builder = Builder()
+        reductions.install()
         interpreter.interpreter_builder = self.builder
         interpreter.interpreter_semantic.builder = self.builder
         self.running = False
