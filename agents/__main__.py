@@ -1,4 +1,4 @@
-"""`python -m agents`: what methods there are, and whether one of your own keeps the contract."""
+"""`python -m agents`: the methods there are, whether one of your own keeps the contract, and what a model reads."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ examples:
   python -m agents methods
   python -m agents methods --check my_method.py:MyMethod
   python -m agents methods --check my_package.methods:MyMethod
+  python -m agents prompt generate --task Math/softmax
+  python -m agents prompt fix --task path/to/my_task.py --prompts my_prompts
 
 To run tasks by a method: python -m agents.run --help
 """
@@ -24,6 +26,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The command line. Returns the exit code: 0, 1 for a method that breaks the contract, 2 for a mistake."""
     arguments = _parser().parse_args(argv)
     try:
+        if arguments.command == "prompt":
+            from agents.prompting import show_prompt
+
+            return show_prompt(arguments.template, arguments.task, arguments.prompts)
         return check(arguments.check) if arguments.check else show_methods()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -66,6 +72,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="METHOD",
         help="say whether the adapter path/file.py:Class or module:Class keeps the contract",
     )
+    prompt = commands.add_parser(
+        "prompt", help="print what a model would read of a task", epilog=EXAMPLES, formatter_class=raw
+    )
+    prompt.add_argument("template", metavar="TEMPLATE", help="generate, fix, optimise, reflect, or one of your own")
+    prompt.add_argument("--task", metavar="ID", required=True, help="a task's id, its base name, or a task file's path")
+    prompt.add_argument("--prompts", metavar="DIR", help="a folder whose templates come before the built-in ones")
     return parser
 
 

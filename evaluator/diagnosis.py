@@ -74,6 +74,7 @@ def _failure(task: Task, failure: Failure, source: str) -> list[str]:
             lines.append("the values themselves are right")
     if failure.mismatch:
         lines += _mismatch(failure.mismatch, failure.drawn)
+        lines += [f"pattern: {pattern.words}" for pattern in failure.patterns[:2]]
     if failure.strays:
         lines += [_stray(stray, source) for stray in failure.strays if stray.get("store") or failure.mismatch][:3]
     return lines + _cause(task.entry, failure, source)

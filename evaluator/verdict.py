@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evaluator import wire
@@ -13,6 +13,7 @@ from evaluator.cases import Drawn
 from evaluator.conversation import Answer, Loss, Transcript
 from evaluator.layers import Layer
 from evaluator.observe import Breach, overwritten, sighting
+from evaluator.patterns import Pattern, Seen, patterns_of
 from evaluator.records import CaseRow, KernelBuild
 from tasks.judges import Mismatch, compare, truth_of
 from tasks.outcomes import Reason, Stage, Status
@@ -29,6 +30,7 @@ class Failure:
     drawn: Drawn | None = None
     error: Mapping[str, Any] = field(default_factory=dict)
     mismatch: Mismatch | None = None
+    patterns: Sequence[Pattern] = ()
     breach: Breach | None = None
     loss: Loss | None = None
     strays: Sequence[Mapping[str, Any]] = ()
@@ -69,12 +71,15 @@ def judge(
         failures += [failure for transcript in transcripts for failure in _survived(transcript)]
     answers = {index: answer for transcript in transcripts for index, answer in transcript.calls.items()}
     rows: list[CaseRow] = []
+    looks: dict[int, Seen] = {}
     for index, entry in enumerate(drawn):
         if index not in answers:
             rows.append(CaseRow(entry.case.label, entry.kind, None))
             continue
         first = answers.get(entry.again_of) if entry.again_of is not None else None
-        row, failure = _case(task, entry, answers[index], first, without)
+        row, failure, look = _case(task, entry, answers[index], first, without)
+        if look:
+            looks[index] = look
         rows.append(row)
         if failure:
             failures.append(failure)
@@ -82,7 +87,7 @@ def judge(
     built = [transcript.builds.header for transcript in transcripts if transcript.builds]
     judged = [row.right for row in rows]
     return Verdict(
-        failure=min(failures, key=_precedence) if failures else None,
+        failure=_with_patterns(task, drawn, looks, min(failures, key=_precedence)) if failures else None,
         rows=tuple(rows),
         compiled=_loaded(transcripts) and not any(_before_running(failure) for failure in failures),
         called=bool(rows) and len(headers) == len(drawn) and all("error" not in header for header in headers),
@@ -162,7 +167,7 @@ def _loss_failure(transcript: Transcript, drawn: Drawn | None) -> Failure:
 
 def _case(
     task: Task, drawn: Drawn, answer: Answer, first: Answer | None, without: Collection[Layer]
-) -> tuple[CaseRow, Failure | None]:
+) -> tuple[CaseRow, Failure | None, Seen | None]:
     header = answer.header
     facts: dict[str, Any] = {
         "label": drawn.case.label,
@@ -173,7 +178,7 @@ def _case(
     error = header.get("error")
     if isinstance(error, dict):
         failure = _error_failure(drawn, error)
-        return CaseRow(right=None, reason=failure.reason, **facts), failure
+        return CaseRow(right=None, reason=failure.reason, **facts), failure, None
     try:
         seen = sighting(task, drawn.case, answer, without)
         changed = overwritten(first, answer) if first and Layer.AGAIN not in without else None
@@ -181,14 +186,29 @@ def _case(
         lost = Failure(
             Status.REJECTED, Stage.RUN, Reason.PROTOCOL, drawn, loss=Loss("protocol", "call", str(malformed))
         )
-        return CaseRow(right=None, reason=lost.reason, **facts), lost
-    mismatch = compare(task, drawn.case, seen.observed, truth_of(task, drawn.case))
+        return CaseRow(right=None, reason=lost.reason, **facts), lost, None
+    truth = truth_of(task, drawn.case)
+    mismatch = compare(task, drawn.case, seen.observed, truth)
     if drawn.kind == "timed":
         facts["bytes_moved"] = int(_number(header.get("bytes_moved")))
         facts["bytes_min"] = task.cost(*drawn.case.args, **drawn.case.kwargs).bytes_min
     failure_or_none = _judged(drawn, header, seen.breach or changed, mismatch, without)
     reason = failure_or_none.reason if failure_or_none else None
-    return CaseRow(right=mismatch is None, reason=reason, **facts), failure_or_none
+    look = Seen(drawn.case, seen.observed, truth, _strays(header))
+    return CaseRow(right=mismatch is None, reason=reason, **facts), failure_or_none, look
+
+
+def _with_patterns(task: Task, drawn: Sequence[Drawn], looks: Mapping[int, Seen], failure: Failure) -> Failure:
+    """The failure that decides, with what its wrong values look like."""
+    which = next((index for index in looks if drawn[index] is failure.drawn), None)
+    if failure.mismatch is None or which is None:
+        return failure
+    others = [look for index, look in looks.items() if index != which]
+    return replace(failure, patterns=tuple(patterns_of(task, looks[which], others)))
+
+
+def _strays(header: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [stray for stray in header.get("strays") or [] if isinstance(stray, dict)]
 
 
 def _error_failure(drawn: Drawn, error: Mapping[str, Any]) -> Failure:
@@ -207,7 +227,7 @@ def _judged(
     mismatch: Mismatch | None,
     without: Collection[Layer],
 ) -> Failure | None:
-    strays = [stray for stray in header.get("strays") or [] if isinstance(stray, dict)]
+    strays = _strays(header)
     if any(stray.get("store") for stray in strays) and Layer.BOUNDS not in without:
         return Failure(Status.RUNTIME_ERROR, Stage.RUN, Reason.OUT_OF_BOUNDS_WRITE, drawn, strays=strays)
     if breach and not (breach.unwritten and mismatch):

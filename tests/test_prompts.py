@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from agents.brief import case_lines
 from prompts.loader import HERE, PromptError, Templates
-from tasks.catalog import load
+from tasks.catalog import built, load
+from tasks.judges import Elementwise, Exact, Property
 from tests.fakes import candidate, right, wrong
 
 TASK = load("Math/softmax")
@@ -35,7 +37,7 @@ def test_every_prompt_opens_with_the_task(name: str) -> None:
     assert text.startswith("# Task: Math/softmax\n")
     for part in (TASK.text.strip(), TASK.signature, CASES[0]):
         assert part in text
-    words = FENCE.sub("...", text)
+    words = FENCE.sub("...", text).partition("Complete files for other operators:")[0]
     assert not re.search(r"\{\{|\{%|\{#|\n\n\n", words)
 
 
@@ -120,14 +122,59 @@ def test_the_users_folder_comes_first_and_shows_in_the_hashes(tmp_path: Path) ->
     ours, theirs = Templates().hashes(), templates.hashes()
     assert {name for name in ours if ours[name] != theirs[name]} == {"fix.j2"}
     assert theirs["fix.j2"] == hashlib.sha256((tmp_path / "fix.j2").read_bytes()).hexdigest()
-    assert set(ours) == {path.name for path in HERE.glob("*.j2")}
+    files = [*HERE.glob("*.j2"), *HERE.glob("*.md"), *HERE.glob("examples/*.py")]
+    assert set(ours) == {path.relative_to(HERE).as_posix() for path in files}
+    assert {"_task.j2", "facts.md", "examples/rows.py"} < set(ours)
+
+
+def test_facts_and_examples_can_be_overridden(tmp_path: Path) -> None:
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "examples" / "rows.py").write_text("MINE = {{ 1 + 1 }}\n")
+    (tmp_path / "facts.md").write_text("There is nothing to know.\n")
+    templates = Templates(tmp_path)
+    text = templates.render("generate.j2", task=TASK, cases=CASES)
+    assert "There is nothing to know." in text and "In tl there is" not in text
+    assert "--- rows.py ---\nMINE = 2\n" in text and "below_top" not in text
+    ours, theirs = Templates().hashes(), templates.hashes()
+    assert {name for name in ours if ours[name] != theirs[name]} == {"facts.md", "examples/rows.py"}
+
+
+def test_only_files_with_a_hash_can_be_included(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("unseen")
+    (tmp_path / "mine.j2").write_text("{% include 'notes.txt' %}")
+    with pytest.raises(PromptError, match=r"no template 'notes\.txt'"):
+        Templates(tmp_path).render("mine.j2")
+    assert not {name for name in Templates(tmp_path).names() if name in ("loader.py", "__init__.py", "notes.txt")}
+
+
+@pytest.mark.parametrize(
+    ("judge", "told"),
+    [
+        (Elementwise(ulps=0.5), "relative error at most 0.5 epsilons of the output's dtype; integers equal"),
+        (Elementwise(slack=lambda: 1.0), "at most 4 epsilons of the output's dtype, plus the rounding of sums"),
+        (Exact(), "Judged exactly"),
+        (Property(lambda *_: None), "Judged by the properties"),
+    ],
+)
+def test_how_values_are_judged_is_told(judge: Any, told: str) -> None:
+    assert told in render("generate.j2", task=replace(TASK, judge=judge))
+
+
+def test_prompts_and_their_parts_are_short() -> None:
+    for name in ("generate.j2", "fix.j2", "optimise.j2", "reflect.j2", "facts.md"):
+        assert (HERE / name).read_text().count("\n") <= 60
+    sizes = [len(Templates().render("generate.j2", task=task, cases=case_lines(task))) for task in map(load, built())]
+    assert sorted(sizes)[len(sizes) // 2] <= 9000 and max(sizes) <= 11_000
 
 
 def test_mistakes_in_templates_are_named(tmp_path: Path) -> None:
     (tmp_path / "odd.j2").write_text("one\n{% if %}")
     with pytest.raises(PromptError, match=r"template odd.j2, line 2: "):
-        Templates(tmp_path).render("odd.j2")
+        Templates(tmp_path)
     with pytest.raises(PromptError, match=r"no template 'fxi.j2'; there are .*fix.j2"):
         Templates().render("fxi.j2")
+    (tmp_path / "odd.j2").write_bytes(b"caf\xe9")
+    with pytest.raises(PromptError, match=r"template odd.j2 is not UTF-8"):
+        Templates(tmp_path)
     with pytest.raises(PromptError, match="no folder of templates"):
         Templates(tmp_path / "none")

@@ -1,20 +1,20 @@
 """Threads and processes that a candidate starts, told by the interpreter itself, however they are spelled.
 
-An audit hook (PEP 578) can't be taken back, and sees what a list of threads misses: one that has ended again.
+An audit hook (PEP 578) can't be taken back, and sees what a list of processes misses: one that has ended again. For
+threads there is no event in every version, so the function that starts them is counted.
 """
 
 from __future__ import annotations
 
+import _thread
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 STARTS = {
-    "_thread.start_new_thread": "a thread",
-    "_thread.start_joinable_thread": "a thread",
     "os.fork": "a process",
     "os.forkpty": "a process",
     "os.posix_spawn": "a process",
@@ -37,6 +37,14 @@ class Audit:
     def install(self) -> None:
         """There is no way back."""
         sys.addaudithook(self._heard)
+        start: Callable[..., int] = _thread.start_new_thread
+
+        def counted(*args: Any, **kwargs: Any) -> int:
+            self._count("a thread")
+            return start(*args, **kwargs)
+
+        for module, name in ((_thread, "start_new_thread"), (_thread, "start_new"), (threading, "_start_new_thread")):
+            setattr(module, name, counted)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -57,8 +65,12 @@ class Audit:
             self._quiet -= 1
 
     def _heard(self, event: str, args: tuple[Any, ...]) -> None:
-        if event in STARTS and not self._quiet and self._watched == threading.get_ident():
-            self.started[STARTS[event]] += 1
+        if event in STARTS:
+            self._count(STARTS[event])
+
+    def _count(self, what: str) -> None:
+        if not self._quiet and self._watched == threading.get_ident():
+            self.started[what] += 1
 
 
 audit = Audit()
