@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from agents.log import Event
 from agents.protocol import Usage
-from agents.runfolder import Run, candidates_of, imported_of, state_of
+from agents.runfolder import Run, imported_of, state_of
 from agents.tracker import Account, account
+from agents.verdicts import verdict_of
 from evaluator.records import Evaluation
 from tasks.errors import UserError
 
@@ -61,8 +62,14 @@ def _scored(run: Run) -> tuple[str, ...]:
 
 
 def own_verdicts(task: str, events: list[Event]) -> list[LoggedVerdict]:
-    """This project's verdicts in a task's events, by index of the candidate."""
-    return [LoggedVerdict(one.round, one.evaluation) for one in candidates_of(task, events)]
+    """This project's verdicts in a task's events, by index of the candidate. An account reads no builds: they are left
+    out, which are half of the work."""
+    latest = {event["index"]: event for event in events if event["type"] == "evaluation"}
+    return [LoggedVerdict(latest[i]["round"], verdict_of(task, _without_builds(latest[i]))) for i in sorted(latest)]
+
+
+def _without_builds(event: Event) -> Event:
+    return {**event, "evaluation": {**event["evaluation"], "builds": ()}}
 
 
 def recorded_verdicts(task: str, events: list[Event]) -> list[LoggedVerdict]:
