@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from evaluator import wire
@@ -58,6 +58,8 @@ class Call:
     keep: bool = False
     again: bool = False
     knock_out: Sequence[str] | None = None
+    most_s: float | None = None
+    """A deadline shorter than that of other calls."""
 
     def header(self, frames: list[memoryview]) -> dict[str, Any]:
         """As the worker reads it; the tensors' bytes are appended to `frames`."""
@@ -129,7 +131,8 @@ def converse(
                 last = call.index
                 frames: list[memoryview] = []
                 header = call.header(frames)
-                calls[last] = _ask(child, "call", header, frames, limits)
+                allowed = limits if call.most_s is None else replace(limits, call_s=min(call.most_s, limits.call_s))
+                calls[last] = _ask(child, "call", header, frames, allowed)
                 error = calls[last].header.get("error")
                 if isinstance(error, dict) and error.get("kind") in COMPILE_ERRORS:
                     break

@@ -19,6 +19,7 @@ from tasks.task import Task
 OTHER_POISON = 0x7F  # 3e38 as a float32, where the first is NaN; 127 as a byte, where the first is -1
 PICKS_MAX = 3
 KERNELS_MAX = 4
+ONE_IDLE_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,9 @@ class Look:
         kernels = self._kernels(picks[0])
         hand = [Call(0, self.drawn[picks[0]].case)]
         hand += [Call(1 + i, self.drawn[pick].case, knock_out=()) for i, pick in enumerate(picks)]
-        hand += [Call(10 + i, self.drawn[picks[0]].case, knock_out=(name,)) for i, name in enumerate(kernels)]
+        case = self.drawn[picks[0]].case
+        # without one of its kernels another may wait for ever
+        hand += [Call(10 + i, case, knock_out=(name,), most_s=ONE_IDLE_S) for i, name in enumerate(kernels)]
         transcript = self._once_more(hand)
         failure = self._reproduced(picks[0], transcript) or self._knocked_out(picks, transcript)
         idle = [name for i, name in enumerate(kernels) if self._same(picks[0], transcript.calls.get(10 + i))]
