@@ -209,6 +209,7 @@ def _evaluation(task: Task, sha: str, verdict: Verdict, diagnosis: str, fences: 
         builds=verdict.builds,
         targets=verdict.targets,
         torch_ops=verdict.torch_ops,
+        patterns=tuple(str(pattern.name) for pattern in failure.patterns) if failure else (),
         warnings=verdict.warnings,
         assurance=fences,
         compile_s=verdict.compile_s,

@@ -48,7 +48,8 @@ class Evaluation:
     `compiled`: it loads and every launch that it makes compiles for the first target. `called`: it also returned
     from every case. `numerically_right`: every compared value was right, even where the contract
     refuses; None when nothing was compared. `traffic` is bytes moved over the minimum, geometric mean over
-    the stand-in cases (CPU tier; 1.0 is perfect). `speedup` over eager is None on the CPU tier. `targets`
+    the stand-in cases (CPU tier; 1.0 is perfect). `patterns` names what the wrong values look like, the most
+    convincing first. `speedup` over eager is None on the CPU tier. `targets`
     maps each compile target to "ok" or the first line of its error. `assurance` lists the fences that were
     up. Times are in seconds; `compile_s` is what the calls waited for the compiler (ptxas runs beside them).
     """
@@ -69,6 +70,7 @@ class Evaluation:
     builds: tuple[KernelBuild, ...] = ()
     targets: Mapping[str, str] = field(default_factory=dict)
     torch_ops: Mapping[str, int] = field(default_factory=dict)
+    patterns: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     assurance: tuple[str, ...] = ()
     compile_s: float = 0.0
@@ -94,6 +96,6 @@ class Evaluation:
             CaseRow(**{**row, "reason": Reason(row["reason"]) if row["reason"] else None}) for row in known["cases"]
         )
         known["builds"] = tuple(KernelBuild(**row) for row in known["builds"])
-        for name in ("warnings", "assurance"):
+        for name in ("patterns", "warnings", "assurance"):
             known[name] = tuple(known.get(name, ()))
         return cls(**known)

@@ -18,6 +18,7 @@ examples:
   python -m experiments replay RUN --task softmax           # prompt, reply, source, verdict, step by step
   python -m experiments import predictions model.jsonl --out RUN
   python -m experiments score model.jsonl --compare
+  python -m experiments diagnose --kinds cut_loop zero_padding
   python -m experiments export RUN candidates --out candidates.csv
 """
 
@@ -105,12 +106,20 @@ def _export(arguments: argparse.Namespace) -> int:
     )
 
 
+def _diagnose(arguments: argparse.Namespace) -> int:
+    from experiments.diagnose import diagnose
+    from experiments.score import cores
+
+    return diagnose(arguments.kinds, arguments.tasks, arguments.workers or cores(), arguments.out)
+
+
 COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "table": _table,
     "replay": _replay,
     "import": _import,
     "score": _score,
     "export": _export,
+    "diagnose": _diagnose,
 }
 
 
@@ -137,6 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     _replay_flags(command("replay", "a run once more over its recorded answers, as it was or with a change"))
     _import_flags(command("import", "kernels made elsewhere, as a run of ours"))
     _score_flags(command("score", "judge kernels made elsewhere; say it again to go on after a kill"))
+    _diagnose_flags(command("diagnose", "put every known mistake into every oracle: is it found, and is it named?"))
     _export_flags(command("export", "a run's candidates, rounds, predictions or best sources, as files"))
     return parser
 
@@ -183,6 +193,14 @@ def _score_flags(command: argparse.ArgumentParser) -> None:
     add("--workers", type=int, metavar="N", help="candidates at a time (default: one a CPU)")
     add("--targets", default="sm90", metavar="LIST", help="GPUs to compile for, the first decides (default: sm90)")
     add("--compare", action="store_true", help="set each verdict beside the recorded one")
+
+
+def _diagnose_flags(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--kinds", nargs="*", default=[], metavar="KIND", help="kinds of mistakes (default: all)")
+    add("--tasks", nargs="*", default=[], metavar="TASK", help="ids, categories or globs (default: every built task)")
+    add("--workers", type=int, metavar="N", help="candidates at a time (default: one a CPU)")
+    add("--out", type=Path, metavar="FILE", help="every mistake with its verdict, as JSON")
 
 
 def _export_flags(command: argparse.ArgumentParser) -> None:
