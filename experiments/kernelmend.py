@@ -22,8 +22,8 @@ usage: kernelmend COMMAND ...
   run          drive a model through tasks          python -m agents.run
   tasks        list and show tasks                  python -m tasks
   evaluator    judge one source file                python -m evaluator
-  agents       list methods, check an adapter       python -m agents
-  experiments  tables and replays of recorded runs  python -m experiments
+  agents       methods, adapters, prompts           python -m agents
+  experiments  runs: tables, replays, imports       python -m experiments
 
 examples:
   kernelmend run --method geak --rounds 5 --tasks Math/softmax
