@@ -80,6 +80,7 @@ def broken_candidate(task: Task) -> Candidate:
             message,
             start + line,
             " " * (len(start) + line.index(BROKEN)) + "^",
+            "kernel example_kernel(x_ptr: *fp32, y_ptr: *fp32, n: i32, BLOCK: 256)",
             f"hint: {hint_for(message)}",
         ]
     )
