@@ -74,10 +74,10 @@ def replay_run(run: Run, until: int | None = None) -> list[Replayed]:
 
 
 def begun(run: Run) -> list[Task]:
-    """The tasks of a run that have a log. Raises UserError when there is none, or the file of one is gone."""
+    """The tasks of a run whose log holds an event. Raises UserError when there is none, or the file of one is gone."""
     from tasks.catalog import load
 
-    tasks = [task for task in map(load, run.config.tasks) if run.log_path(task.id).exists()]
+    tasks = [task for task in map(load, run.config.tasks) if run.events(task.id)]
     if not tasks:
         raise UserError(f"{run.path} has no begun task to replay")
     return tasks

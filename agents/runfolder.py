@@ -169,6 +169,8 @@ def open_run(path: Path) -> Run:
         raise UserError(f"no run in {path}: {path / 'run.json'} can't be read ({error.strerror})") from error
     except ValueError as error:
         raise UserError(f"{path / 'run.json'} is damaged: {error}") from error
+    if not isinstance(record, dict):
+        raise UserError(f"{path / 'run.json'} is damaged: not an object")
     if record.get("schema") != SCHEMA:
         raise UserError(f"{path} has run schema {record.get('schema')}; this version reads {SCHEMA}")
     return Run(path, record)

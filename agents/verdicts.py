@@ -9,6 +9,7 @@ from typing import Any
 
 from agents.log import Event
 from evaluator.records import Evaluation
+from tasks.errors import UserError
 from tasks.outcomes import Reason, Stage, Status
 
 BESIDE = ("task", "source_sha")
@@ -71,9 +72,12 @@ def logged_verdict(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def verdict_of(task: str, event: Event) -> Evaluation:
-    """The evaluation in an `evaluation` event of a task's log."""
+    """The evaluation in an `evaluation` event of a task's log. Raises UserError when it is none."""
     said: Mapping[str, Any] = event["evaluation"]
-    return Evaluation.from_json({**said, "task": task, "source_sha": event["source"]})
+    try:
+        return Evaluation.from_json({**said, "task": task, "source_sha": event["source"]})
+    except (ValueError, TypeError, KeyError) as error:
+        raise UserError(f"the log of {task} is damaged: evaluation {event.get('index')}: {error}") from error
 
 
 def recorded_of(event: Event) -> Recorded | None:

@@ -53,8 +53,13 @@ NUMPY_CLOSED = {
     "_core", "char", "compat", "core", "ctypeslib", "f2py", "from_dlpack", "frombuffer", "fromfile", "genfromtxt",
     "lib", "load", "loadtxt", "memmap", "ndarray", "save", "savetxt", "savez", "savez_compressed", "testing",
 }  # fmt: skip
-# attributes that map files into memory or share it, whatever they are called on
-CLOSED_ATTRIBUTES = {"from_file", "_write_file", "_new_with_file", "_new_shared", "share_memory_", "tofile", "fromfile"}
+# attributes that lead out whatever they are called on: files in memory, and modules that a name need not show
+CLOSED_ATTRIBUTES = {
+    "from_file", "_write_file", "_new_with_file", "_new_shared", "share_memory_", "tofile", "fromfile", "torch",
+    "_C", "_dynamo", "_inductor", "_python_dispatch", "_subclasses", "overrides", "cpp_extension", "sys", "os",
+    "builtins", "ctypes", "gc", "importlib", "inspect", "modules", "subprocess", "threading", "_thread", "pickle",
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "_disable_current_modes", "_DisableTorchDispatch",
+}  # fmt: skip
 # imports that are judged by their use
 BY_USE = ("os", "sys", "numpy")
 # exception types, and settings of the worker's own process
@@ -85,16 +90,13 @@ def inspect_source(source: str, entries: Collection[str] = ()) -> StaticFinding:
     nodes = list(ast.walk(tree))
     aliases = _aliases(nodes)
     used = {node.id for node in nodes if isinstance(node, ast.Name)} | set(entries)
-    own = {node.arg for node in nodes if isinstance(node, ast.arg)}
-    harmless = _harmless_nodes(nodes, aliases)
+    harmless = _harmless_nodes(nodes, aliases) | _local_names(nodes)
     warnings = []
     for node in nodes:
         if id(node) in harmless:
             continue
         for what, name in _escapes(node, aliases):
             line = getattr(node, "lineno", None)
-            if what in own:
-                continue  # a parameter that happens to have a builtin's name
             if name is not None and name not in used:
                 warnings.append(f"line {line}: imports {what} and never uses it")
                 continue
@@ -118,6 +120,34 @@ def _aliases(nodes: list[ast.AST]) -> dict[str, str]:
             if path:
                 names.setdefault(node.targets[0].id, path)
     return names
+
+
+def _local_names(nodes: list[ast.AST]) -> set[int]:
+    """Ids of the names in a function's body that its own parameters and assignments bind: `open = x.is_contiguous()`
+    has nothing to do with the builtin. Classes inside are left out, where a name is looked up further out."""
+    found: set[int] = set()
+    for node in nodes:
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg)
+        body = _own_body(node)
+        elsewhere = {name for part in body if isinstance(part, (ast.Global, ast.Nonlocal)) for name in part.names}
+        bound = {arg.arg for arg in given if arg} | {p.id for p in body if isinstance(p, ast.Name) and _stores(p)}
+        found |= {id(p) for p in body if isinstance(p, ast.Name) and p.id in bound - elsewhere}
+    return found
+
+
+def _own_body(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST]:
+    """The nodes of a function's own scope: no defaults, decorators, inner functions, classes or comprehensions."""
+    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp)
+    found: list[ast.AST] = []
+    left: list[ast.AST] = list(function.body)
+    while left:
+        node = left.pop()
+        found.append(node)
+        if not isinstance(node, (*inner, ast.GeneratorExp)):
+            left += ast.iter_child_nodes(node)
+    return found
 
 
 def _harmless_nodes(nodes: list[ast.AST], aliases: Aliases) -> set[int]:
@@ -183,7 +213,7 @@ def _attribute_escapes(node: ast.Attribute, aliases: Aliases) -> Iterator[Escape
     path = _path(node, aliases)
     if path and _forbidden(path):
         yield path, None
-    if node.attr.startswith("__") and node.attr not in HARMLESS_DUNDERS:
+    if node.attr.startswith("__") and node.attr.endswith("__") and node.attr not in HARMLESS_DUNDERS:
         yield f"the attribute {node.attr}", None
     if node.attr in CLOSED_ATTRIBUTES:
         yield f"the attribute {node.attr}", None
@@ -199,6 +229,8 @@ def _access_escapes(node: ast.Call, verb: str, aliases: Aliases) -> Iterator[Esc
     target = _path(node.args[0], aliases)
     if target and (verb == "setattr" or _forbidden(f"{target}.{name.value!s}")):
         yield f"{verb} of {name.value!r} on {target}", None
+    if name.value in CLOSED_ATTRIBUTES:
+        yield f"the attribute {name.value}", None
     if isinstance(name.value, str) and name.value.startswith("__") and name.value not in HARMLESS_DUNDERS:
         yield f"the attribute {name.value}", None
 

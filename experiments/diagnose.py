@@ -137,6 +137,9 @@ def _evaluator(workers: int) -> Any:
 
 
 def _print(rows: Sequence[Diagnosed], false: Sequence[str], oracles: int) -> None:
+    if not rows:
+        print("no such mistake fits these tasks")
+        return
     head = f"{'kind':<26}{'pairs':>6}{'detected':>10}{'status':>8}{'named':>7}{'chars':>7}  labels"
     print(head)
     for kind in dict.fromkeys(row.fault for row in rows):

@@ -101,7 +101,8 @@ class Launcher:
         if warmup or self.driver.benchmarking:
             return kernel
         arguments = _bound(function, args, kwargs)
-        sizes = _grid(grid, arguments)
+        sizes = _grid(grid, dict(arguments))
+        _check_constants(function)
         # what runs in between, the grid and what a kernel calls, may be the candidate's: it stays watched
         with unwatched():
             memory = Memory.of(function.__name__, self.filename, _tensors(arguments))
@@ -188,6 +189,13 @@ def _bound(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict
     bound = function.signature.bind(*args, **{k: v for k, v in kwargs.items() if k in names})
     bound.apply_defaults()
     return dict(bound.arguments)
+
+
+def _check_constants(function: Any) -> None:
+    """What is run must be what was compiled: Triton looks for changed globals at the next launch only."""
+    for (name, _), (compiled, names) in function.used_global_vals.items():
+        if name in names and names[name] is not compiled and names[name] != compiled:
+            raise RuntimeError(f"Global variable {name} has changed since {function.__name__} was compiled")
 
 
 def _grid(grid: Any, arguments: dict[str, Any]) -> tuple[int, int, int]:

@@ -52,7 +52,7 @@ def timed(draw: Draw) -> Iterator[Case]:
 
 
 def stand_ins(draw: Draw) -> Iterator[Case]:
-    for rows, cols in ((24, 200), (16, 1000)):
+    for rows, cols in ((24, 200), (10, 1500)):
         yield Case(f"{rows} x {cols}", (draw.normal(rows, cols), -1))
 
 
