@@ -12,7 +12,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from loop_fakes import Plain, go, make_run, toy
@@ -101,6 +101,14 @@ def test_the_golden_logs_are_of_their_schemas() -> None:
     assert any(event["type"] == "reply" and event["n"] == 1 for event in WHOLE), "the same question, asked twice"
 
 
+def as_read(events: list[Event]) -> dict[Any, Any]:
+    """What a log says in the end, with verdicts as their readers see them: a field that an older one lacks is empty."""
+    return {
+        name: verdict_of(TASK, event) if event["type"] == "evaluation" else event
+        for name, event in settled(events).items()
+    }
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_version_settles_to_the_same_events(name: str, tmp_path: Path) -> None:
     assert settled(read_task(LOGS / f"{name}.jsonl")) == settled(WHOLE)
@@ -128,7 +136,7 @@ def test_a_run_of_any_version_that_broke_off_anywhere_is_gone_on_with(name: str,
         assert go(run, answers, answers, Pair()).state == "done"
         assert len(answers.asked) == 12 - had["reply"] - had["evaluation"], "what is recorded is not asked for again"
         assert run.log_path(TASK).read_bytes().startswith(b"".join(lines[:whole_lines])), "nothing is rewritten"
-        assert settled(run.events(TASK)) == settled(WHOLE)
+        assert as_read(run.events(TASK)) == as_read(WHOLE)
         found = replay_task(run, toy(TASK), Pair(), Plain())
         assert found.complete and found.divergences == ()
 

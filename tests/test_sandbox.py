@@ -142,7 +142,8 @@ say([tried(lambda p: open(p + "/core_pattern", "a").write("x"), place) for place
 def test_a_daemon_is_gone_with_its_candidate(pool: Pool) -> None:
     marker = uuid.uuid4().hex
     transcript = inside(pool, DAEMON.format(marker=marker))
-    assert (json.loads(transcript.ending.log), transcript.ending.survivors) == ("left behind", 2)
+    assert json.loads(transcript.ending.log) == "left behind"
+    assert transcript.ending.survivors >= 2
     assert not running(marker)
     assert inside(pool, "subprocess.run([sys.executable, '-c', ''])").ending.survivors == 0
 
@@ -273,7 +274,8 @@ def test_what_is_refused_is_said_and_what_is_left_still_holds(refused: Pool) -> 
     assert "read-only view" not in lines
     marker = uuid.uuid4().hex
     transcript = inside(refused, DAEMON.format(marker=marker))
-    assert (json.loads(transcript.ending.log), transcript.ending.survivors) == ("left behind", 2)
+    assert json.loads(transcript.ending.log) == "left behind"
+    assert transcript.ending.survivors >= 2
     assert not running(marker)
     assert inside(refused, "subprocess.run([sys.executable, '-c', ''])").ending.survivors == 0
 
