@@ -110,8 +110,8 @@ def resolve(args: argparse.Namespace) -> tuple[RunConfig, Path | None]:
         device=_device(settings.get("device", "auto")),
         workers=_at_least_one("workers", settings.get("workers", min(8, os.cpu_count() or 1))),
         seed=settings.get("seed", 0),
-        method_options={**settings.get("method_options", {}), **_pairs("-o", flags.get("option", []))},
-        params={**settings.get("params", {}), **_values(_pairs("-p", flags.get("param", [])))},
+        method_options={**settings.get("method_options", {}), **pairs("-o", flags.get("option", []))},
+        params={**settings.get("params", {}), **_values(pairs("-p", flags.get("param", [])))},
         prompts=_folder(settings.get("prompts")),
         base_url=_base_url(settings.get("base_url")),
     )
@@ -179,14 +179,15 @@ def _at_least_one(name: str, value: int) -> int:
     return value
 
 
-def _pairs(flag: str, items: Sequence[str]) -> dict[str, str]:
-    pairs = {}
+def pairs(flag: str, items: Sequence[str]) -> dict[str, str]:
+    """Each `key=value` of a repeated flag. Raises UserError."""
+    found = {}
     for item in items:
         key, equals, value = item.partition("=")
         if not equals or not key.strip():
             raise UserError(f"{flag} takes key=value, not {item!r}")
-        pairs[key.strip()] = value
-    return pairs
+        found[key.strip()] = value
+    return found
 
 
 def _values(pairs: Mapping[str, str]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from tasks.task import Task
 
 
 @dataclass
-class Recorded:
+class NoAnswers:
     """Stands where the model and the evaluator stand in a run; a journal that is not live never gets to it."""
 
     name: str
@@ -91,7 +91,7 @@ def replay_task(run: Run, task: Task, method: Method, templates: TemplatesLike, 
     recorded = run.events(task.id)
     events = list(takewhile(lambda event: not _begins_after(event, until), recorded))
     journal = CutJournal(task.id, events, until)
-    stand_in = Recorded(run.config.model)
+    stand_in = NoAnswers(run.config.model)
     context = make_context(run, task, Parts(method, stand_in, stand_in, templates), journal, threading.Event())
     end = drive(task, method, run, journal, context)
     complete = len(events) < len(recorded) or state_of(recorded) == "done"

@@ -213,7 +213,8 @@ def _drive(run: Run, plan: Plan, evaluator: Any) -> int:
         os._exit(EXIT_INTERRUPTED)  # threads that wait for a reply would keep the process alive
     finally:
         signal.signal(signal.SIGTERM, before)
-    left = any(run.state(task) != "done" for task in run.tasks)
+    others = set(run.tasks) - {task.id for task in plan.tasks}  # with --retry-errors
+    left = any(run.state(task) != "done" for task in others)
     finish(run, "stopped" if left and end.state == "done" else end.state)
     screen.final(end)
     return _exit_code(end)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agents import ranking
-from agents.accounts import account_of
+from agents.accounts import LoggedVerdict, account_of
 from agents.log import Event
 from agents.loop import RunEnd
 from agents.report_table import print_account
 from agents.runfolder import Run
 from agents.tracker import RoundAccount, State, account
 from agents.verdicts import verdict_of
-from evaluator.records import Evaluation
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,14 +21,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 CHANGES = (State.RESCUED, State.PERSISTENT, State.REGRESSED, State.FAILING)
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A verdict as the tracker wants it."""
-
-    round: int
-    evaluation: Evaluation
 
 
 class Screen:
@@ -44,7 +34,7 @@ class Screen:
         self._run = run
         self._console = console
         self._lock = threading.Lock()
-        self._seen: dict[str, list[Seen]] = {task: [] for task in run.tasks}
+        self._seen: dict[str, list[LoggedVerdict]] = {task: [] for task in run.tasks}
         self._ended: dict[str, str] = {}
         self._round_of = dict.fromkeys(run.tasks, 0)
         self._told = 0
@@ -126,7 +116,7 @@ class Screen:
             case "round":
                 self._round_of[task] = max(self._round_of[task], event["number"])
             case "evaluation":
-                self._seen[task].append(Seen(event["round"], verdict_of(task, event)))
+                self._seen[task].append(LoggedVerdict(event["round"], verdict_of(task, event)))
             case "task_end":
                 self._ended[task] = event["state"]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from evaluator.imports import dotted, imported_names
 from tasks.parsing import parse
 
 WORDS_MAX = 2000
@@ -74,13 +75,7 @@ class Scene:
 
     def dotted(self, node: ast.AST | None) -> str:
         """`triton.language.load` for `tl.load`; empty for what doesn't come from an import."""
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name) or node.id not in self.modules:
-            return ""
-        return ".".join([self.modules[node.id], *reversed(parts)])
+        return dotted(node, self.modules) or ""
 
     def tl_name(self, node: ast.AST | None) -> str:
         """`load` for the call `tl.load(...)`; empty for anything else."""
@@ -145,7 +140,7 @@ def scene_of(error: Mapping[str, Any], source: str) -> Scene:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Scene(*facts)
     node, above = _at(tree, error)
-    return Scene(*facts, tree, node, above, _modules(tree))
+    return Scene(*facts, tree, node, above, imported_names(ast.walk(tree)))
 
 
 def names_in(node: ast.AST) -> list[str]:
@@ -193,18 +188,6 @@ def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, tuple[ast.AST, ...]]]:
         node, above = waiting.pop()
         yield node, above
         waiting.extend((child, (node, *above)) for child in ast.iter_child_nodes(node))
-
-
-def _modules(tree: ast.Module) -> dict[str, str]:
-    names = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for item in node.names:
-                names[item.asname or item.name.split(".")[0]] = item.name if item.asname else item.name.split(".")[0]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for item in node.names:
-                names[item.asname or item.name] = f"{node.module}.{item.name}"
-    return names
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:

@@ -81,6 +81,11 @@ class Evaluation:
     def correct(self) -> bool:
         return self.status is Status.CORRECT
 
+    @property
+    def outcome(self) -> str:
+        """`wrong: mismatch`, or the status alone where there is no reason."""
+        return f"{self.status}: {self.reason}" if self.reason else str(self.status)
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; `from_json` is the inverse."""
         return asdict(self)

@@ -85,7 +85,7 @@ class Look:
             "the same call in a fresh process gave another result: it depends on memory that nobody wrote, on time, "
             "or on what is left from earlier calls"
         )
-        return self._failure(Status.WRONG, Reason.NOT_REPRODUCIBLE, pick, message)
+        return self._failure(Status.WRONG, Reason.NOT_REPRODUCIBLE, pick, message, Layer.REPEAT)
 
     def _knocked_out(self, picks: Sequence[int], transcript: Transcript) -> Failure | None:
         if Layer.KNOCKOUT in self.without:
@@ -94,7 +94,7 @@ class Look:
         if not judged or not all(self._same(pick, transcript.calls.get(1 + picks.index(pick))) for pick in judged):
             return None
         message = "with every kernel turned into a no-op the call returns the same: no kernel computes the result"
-        return self._failure(Status.REJECTED, Reason.NOT_FROM_KERNEL, judged[0], message)
+        return self._failure(Status.REJECTED, Reason.NOT_FROM_KERNEL, judged[0], message, Layer.KNOCKOUT)
 
     def _kernels_ran(self, pick: int) -> bool:
         return bool(self.answers[pick].header.get("launches"))
@@ -109,5 +109,5 @@ class Look:
         except wire.WireError:
             return False
 
-    def _failure(self, status: Status, reason: Reason, pick: int, message: str) -> Failure:
-        return Failure(status, Stage.CONTRACT, reason, self.drawn[pick], breach=Breach(reason, message, Layer.REPEAT))
+    def _failure(self, status: Status, reason: Reason, pick: int, message: str, layer: Layer) -> Failure:
+        return Failure(status, Stage.CONTRACT, reason, self.drawn[pick], breach=Breach(reason, message, layer))

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from evaluator.imports import dotted, imported_names
 from tasks.outcomes import Reason
 from tasks.parsing import parse
 
@@ -106,17 +107,10 @@ def inspect_source(source: str, entries: Collection[str] = ()) -> StaticFinding:
 
 def _aliases(nodes: list[ast.AST]) -> dict[str, str]:
     """What each name stands for: `import torch._C as c` gives {"c": "torch._C"}, `T = torch.Tensor` the like."""
-    names = {}
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            for item in node.names:
-                names[item.asname or item.name.split(".")[0]] = item.name if item.asname else item.name.split(".")[0]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for item in node.names:
-                names[item.asname or item.name] = f"{node.module}.{item.name}"
+    names = imported_names(nodes)
     for node in nodes:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            path = _path(node.value, names)
+            path = dotted(node.value, names)
             if path:
                 names.setdefault(node.targets[0].id, path)
     return names
@@ -155,7 +149,7 @@ def _harmless_nodes(nodes: list[ast.AST], aliases: Aliases) -> set[int]:
     found: set[int] = set()
     renamed = any(map(_may_rename_the_module, nodes))
     for node in nodes:
-        if isinstance(node, ast.Attribute) and (_path(node, aliases) in HARMLESS_CHAINS or _names_a_class(node)):
+        if isinstance(node, ast.Attribute) and (dotted(node, aliases) in HARMLESS_CHAINS or _names_a_class(node)):
             found |= {id(part) for part in ast.walk(node)}
         if isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'" and not renamed:
             found |= {id(part) for statement in node.body for part in ast.walk(statement)}
@@ -210,7 +204,7 @@ def _escapes(node: ast.AST, aliases: Aliases) -> Iterator[Escape]:
 
 
 def _attribute_escapes(node: ast.Attribute, aliases: Aliases) -> Iterator[Escape]:
-    path = _path(node, aliases)
+    path = dotted(node, aliases)
     if path and _forbidden(path):
         yield path, None
     if node.attr.startswith("__") and node.attr.endswith("__") and node.attr not in HARMLESS_DUNDERS:
@@ -226,7 +220,7 @@ def _access_escapes(node: ast.Call, verb: str, aliases: Aliases) -> Iterator[Esc
     if not isinstance(name, ast.Constant):
         yield f"{verb} with a computed name", None
         return
-    target = _path(node.args[0], aliases)
+    target = dotted(node.args[0], aliases)
     if target and (verb == "setattr" or _forbidden(f"{target}.{name.value!s}")):
         yield f"{verb} of {name.value!r} on {target}", None
     if name.value in CLOSED_ATTRIBUTES:
@@ -259,14 +253,3 @@ def _forbidden(path: str) -> bool:
 
 def _open(path: str) -> bool:
     return any(path == name or path.startswith(name + ".") for name in OPEN_PATHS)
-
-
-def _path(node: ast.expr, aliases: Aliases) -> str | None:
-    """The dotted name that an attribute chain on an import stands for, or None."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name) or node.id not in aliases:
-        return None
-    return ".".join([aliases[node.id], *reversed(parts)])

@@ -50,6 +50,7 @@ def _table(arguments: argparse.Namespace) -> int:
 
 
 def _replay(arguments: argparse.Namespace) -> int:
+    from agents.flags import pairs
     from agents.newrun import find_run
     from experiments.reevaluate import re_evaluate
     from experiments.replay import replay
@@ -66,7 +67,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     return replay(
         run,
         method=arguments.method,
-        method_options=dict(_pair(item) for item in arguments.option),
+        method_options=pairs("-o", arguments.option),
         prompts=arguments.prompts,
         until=arguments.until,
     )
@@ -121,15 +122,6 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "export": _export,
     "diagnose": _diagnose,
 }
-
-
-def _pair(item: str) -> tuple[str, str]:
-    from tasks.errors import UserError
-
-    key, equals, value = item.partition("=")
-    if not equals or not key.strip():
-        raise UserError(f"-o takes key=value, not {item!r}")
-    return key.strip(), value
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from agents.context import EvaluatorLike
 from evaluator.patterns import PatternName as P
-from evaluator.records import Evaluation
 from tasks.catalog import built, load, oracle_path, select
 from tasks.errors import unknown
 from tasks.faults.catalog import FAULTS
@@ -43,12 +43,6 @@ LABELS: Mapping[str, frozenset[P]] = {
 }
 """The patterns that say what a fault is, where wrong values are all that it leaves. Every other fault is named by the
 reason code that it declares."""
-
-
-class Judge(Protocol):
-    """What is needed of an evaluator. Called from several threads."""
-
-    def evaluate(self, task: Any, source: str) -> Evaluation: ...
 
 
 @dataclass(frozen=True)
@@ -85,7 +79,7 @@ def pairs(kinds: Sequence[str], tasks: Sequence[str]) -> Iterator[tuple[Fault, s
                 yield fault, task, mutant
 
 
-def diagnosed(judge: Judge, fault: Fault, task: str, source: str) -> Diagnosed:
+def diagnosed(judge: EvaluatorLike, fault: Fault, task: str, source: str) -> Diagnosed:
     """The mutant's verdict, set against what the fault declares."""
     verdict = judge.evaluate(load(task), source)
     by_values = verdict.reason in VALUES
@@ -96,7 +90,7 @@ def diagnosed(judge: Judge, fault: Fault, task: str, source: str) -> Diagnosed:
     return Diagnosed(
         fault.name,
         task,
-        f"{verdict.status}: {verdict.reason}" if verdict.reason else str(verdict.status),
+        verdict.outcome,
         not verdict.correct,
         verdict.status in fault.expects,
         label,

@@ -31,8 +31,7 @@ class Outcome:
         """The outcome in one or two words: a status and its reason, `loads`, or `not judged`."""
         if self.evaluation is None:
             return LOADS if self.stage_only else "not judged"
-        reason = f": {self.evaluation.reason}" if self.evaluation.reason else ""
-        return f"{self.evaluation.status}{reason}"
+        return self.evaluation.outcome
 
 
 def outcomes_of(run: Run) -> list[Outcome]:

@@ -40,7 +40,7 @@ class Logged:
     def before_text(self) -> str:
         """The earlier verdict; an origin's reason is a guess, and left out."""
         if self.before:
-            return verdict_text(self.before)
+            return self.before.outcome
         return f"{self.origin.evaluation(self.task, '').status} (its origin)" if self.origin else "-"
 
     def changed(self, now: Evaluation) -> bool:
@@ -82,7 +82,7 @@ def re_evaluate(
     with closing(_judged(run, sources, at_once, targets, evaluator)) as judged:
         for logged, now in judged:
             if logged.changed(now):
-                kinds[f"{logged.before_text} -> {verdict_text(now)}"] += 1
+                kinds[f"{logged.before_text} -> {now.outcome}"] += 1
             new += logged.before is None and logged.origin is None
             _print_row(logged, now, widest)
     print(_summary(len(sources), kinds, new))
@@ -103,11 +103,6 @@ def logged_sources(run: Run, task: str) -> list[Logged]:
         origin = place.origin if isinstance(place, Logged) else None
         found[candidate.source] = Logged(task, place.index, place.round, candidate.source, before, origin)
     return list(found.values())
-
-
-def verdict_text(evaluation: Evaluation) -> str:
-    """`correct`, `wrong: mismatch`."""
-    return f"{evaluation.status}: {evaluation.reason}" if evaluation.reason else str(evaluation.status)
 
 
 def _telling(recorded: Recorded | None) -> Recorded | None:
@@ -168,7 +163,7 @@ def _print_row(logged: Logged, now: Evaluation, widest: int) -> None:
     mark = "*" if logged.changed(now) else " "
     place = (logged.task, widest, str(logged.index), str(logged.round))
     traffic = [_traffic(logged.before), _traffic(now)]
-    print(_line(mark, *place, logged.before_text, verdict_text(now), *traffic), flush=True)
+    print(_line(mark, *place, logged.before_text, now.outcome, *traffic), flush=True)
 
 
 def _line(

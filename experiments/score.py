@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agents.context import no_code
+from agents.context import EvaluatorLike, no_code
 from agents.log import Event, LogWriter
 from agents.newrun import amend, finish, held
 from agents.runfolder import ImportedSource, Run, imported_of
@@ -23,10 +23,8 @@ from tasks.outcomes import Status
 Say = Callable[[str], None]
 
 
-class Judge(Protocol):
+class Judge(EvaluatorLike, Protocol):
     """What scoring needs of an evaluator. Called from several threads."""
-
-    def evaluate(self, task: Any, source: str) -> Evaluation: ...
 
     def loads(self, task: str, entries: Sequence[str], source: str) -> Evaluation | None: ...
 
@@ -107,7 +105,7 @@ class _Work:
             self.infra += verdict is not None and verdict.status is Status.INFRA_ERROR
         if verdict is None:
             return "loads (the task is not built)"
-        return f"{verdict.status} ({verdict.reason})" if verdict.reason else str(verdict.status)
+        return verdict.outcome
 
     def _event(self, source: ImportedSource) -> tuple[Event, Evaluation | None]:
         if not source.source.strip():

@@ -118,7 +118,7 @@ def _reply_step(place: str, reply: Event | None, texts: Mapping[str, str]) -> St
 
 
 def _candidate_step(one: LoggedCandidate, candidates: Mapping[int, LoggedCandidate]) -> Step:
-    title = f"round {one.round}, candidate {one.index} (lane {one.lane}): {_status(one.evaluation)}"
+    title = f"round {one.round}, candidate {one.index} (lane {one.lane}): {one.evaluation.outcome}"
     parents = [candidates[index] for index in one.parents if one.source.strip()]
     differences = (_difference(parent, one) for parent in parents)
     return Step(title, (_source_part(one.source), Part(_verdict_text(one.evaluation)), *differences))
@@ -141,15 +141,11 @@ def _source_part(source: str) -> Part:
     return Part(source, "python") if source.strip() else Part("(no code)")
 
 
-def _status(evaluation: Evaluation) -> str:
-    return f"{evaluation.status}: {evaluation.reason}" if evaluation.reason else str(evaluation.status)
-
-
 def _verdict_text(evaluation: Evaluation) -> str:
     figures = {"traffic": evaluation.traffic, "speedup": evaluation.speedup}
     known = "".join(f", {name} {value:.2f}x" for name, value in figures.items() if value is not None)
     diagnosis = f"\n{evaluation.diagnosis.strip()}" if evaluation.diagnosis.strip() else ""
-    return f"verdict: {_status(evaluation)}{known}{diagnosis}"
+    return f"verdict: {evaluation.outcome}{known}{diagnosis}"
 
 
 def _recorded_text(recorded: Recorded | None) -> str:
