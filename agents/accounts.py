@@ -62,14 +62,14 @@ def _scored(run: Run) -> tuple[str, ...]:
 
 
 def own_verdicts(task: str, events: list[Event]) -> list[LoggedVerdict]:
-    """This project's verdicts in a task's events, by index of the candidate. An account reads no builds: they are left
-    out, which are half of the work."""
+    """This project's verdicts in a task's events, by index of the candidate. An account reads no builds and no cases:
+    they are left out, which are nearly all of the work."""
     latest = {event["index"]: event for event in events if event["type"] == "evaluation"}
-    return [LoggedVerdict(latest[i]["round"], verdict_of(task, _without_builds(latest[i]))) for i in sorted(latest)]
+    return [LoggedVerdict(latest[i]["round"], verdict_of(task, _without_rows(latest[i]))) for i in sorted(latest)]
 
 
-def _without_builds(event: Event) -> Event:
-    return {**event, "evaluation": {**event["evaluation"], "builds": ()}}
+def _without_rows(event: Event) -> Event:
+    return {**event, "evaluation": {**event["evaluation"], "builds": (), "cases": ()}}
 
 
 def recorded_verdicts(task: str, events: list[Event]) -> list[LoggedVerdict]:

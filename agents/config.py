@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from agents.limits_flags import NAMES as LIMITS
 from tasks.errors import UserError, unknown
 
 DEVICES = ("auto", "cpu", "cuda")
@@ -19,7 +20,9 @@ class RunConfig:
     """Everything that decides what a run does. Paths are absolute, so that a run resumes from any folder.
 
     `tasks` are ids and paths of task files, `method_options` the method's fields, `params` sampling parameters of
-    every request, `prompts` a folder of templates that come before the built-in ones.
+    every request, `prompts` a folder of templates that come before the built-in ones. From `model_concurrency` on stand
+    the limits, which a resumed run may change; None is no limit. `price` is (input, output) or (input, cached, output)
+    in USD for a million tokens; None is that of litellm's table.
     """
 
     method: str
@@ -34,6 +37,20 @@ class RunConfig:
     params: Mapping[str, Any] = field(default_factory=dict)
     prompts: str | None = None
     base_url: str | None = None
+    model_concurrency: int = 16
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    max_usd: float | None = None
+    max_tokens: int | None = None
+    max_minutes: float | None = None
+    max_requests: int | None = None
+    price: tuple[float, ...] | None = None
+
+    @property
+    def budgets(self) -> dict[str, Any]:
+        """The budgets that are set, by name."""
+        values = {name: getattr(self, name) for name in LIMITS if name.startswith("max_")}
+        return {name: value for name, value in values.items() if value is not None}
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; `from_json` is the inverse."""
@@ -43,7 +60,8 @@ class RunConfig:
     def from_json(cls, data: Mapping[str, Any]) -> RunConfig:
         """The settings behind `to_json`. Fields of a newer version are ignored."""
         known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
-        return cls(**{**known, "tasks": tuple(known["tasks"]), "targets": tuple(known["targets"])})
+        lists = {name: tuple(known[name]) for name in ("tasks", "targets", "price") if known.get(name) is not None}
+        return cls(**{**known, **lists})
 
 
 # names in a settings file, with what they may hold; they are the flags' names, and the two tables
@@ -61,6 +79,10 @@ SETTINGS: Mapping[str, tuple[type, ...]] = {
     "base_url": (str,),
     "method_options": (dict,),
     "params": (dict,),
+    **dict.fromkeys(LIMITS, (int,)),
+    "max_usd": (float, int),
+    "max_minutes": (float, int),
+    "price": (list, str),
 }
 
 

@@ -35,7 +35,8 @@ from tasks.errors import UserError
 from tasks.outcomes import Reason, Stage, Status
 from tasks.task import Task
 
-MOST_PARALLEL = 16
+# threads of one task; how many requests go out at a time is the limiter's business, how many kernels the evaluator's
+MOST_ASKED, MOST_JUDGED = 256, 16
 NO_CODE = "The reply holds no Python source. Answer with the whole file in one fenced block that begins with ```python."
 
 T = TypeVar("T")
@@ -144,7 +145,7 @@ class LoopContext:
     def ask_many(self, asks: Sequence[Ask]) -> list[Reply]:
         """Replies in the order of `asks`, asked for in parallel."""
         asked = [self._number(ask) for ask in asks]
-        return self._in_parallel(self._call, self._known(asked, self._recorded_reply))
+        return self._in_parallel(self._call, self._known(asked, self._recorded_reply), MOST_ASKED)
 
     def evaluate(self, source: str | None, *, lane: int = 0, parents: Sequence[int] = ()) -> Candidate:
         """The judged candidate; it joins `candidates`."""
@@ -153,7 +154,7 @@ class LoopContext:
     def evaluate_many(self, submissions: Sequence[Submission]) -> list[Candidate]:
         """Judged candidates in the order of `submissions`, judged in parallel."""
         questions = [self._place(submission) for submission in submissions]
-        candidates = self._in_parallel(self._judge, self._known(questions, self._recorded_candidate))
+        candidates = self._in_parallel(self._judge, self._known(questions, self._recorded_candidate), MOST_JUDGED)
         self.candidates += candidates
         return candidates
 
@@ -207,7 +208,7 @@ class LoopContext:
             reply = self._model.complete(asked.request)
         except ModelError as error:
             raise Halt("error", f"model: {error}", everywhere=isinstance(error, UserError)) from error
-        event = {
+        event: Event = {
             "type": "reply",
             "key": asked.key,
             "n": asked.n,
@@ -215,6 +216,8 @@ class LoopContext:
             "finish_reason": reply.finish_reason,
             "usage": vars(reply.usage),
         }
+        if reply.tries != 1:
+            event["tries"] = reply.tries
         self._journal.record(event, [reply.text], durable=True)
         # the source is taken out here for live and recorded replies alike, so that both are read by the same rule
         return Reply(reply.text, code_of(reply.text), reply.finish_reason, reply.usage)
@@ -270,7 +273,7 @@ class LoopContext:
             raise diverged[0]
         return known
 
-    def _in_parallel(self, work: Callable[[T], R], questions: Sequence[tuple[T, R | None]]) -> list[R]:
+    def _in_parallel(self, work: Callable[[T], R], questions: Sequence[tuple[T, R | None]], most: int) -> list[R]:
         """An answer for each question that has none yet. All are waited for before the first failure is raised."""
         open_ones = [(place, question) for place, (question, answer) in enumerate(questions) if answer is None]
         answers = [answer for _, answer in questions]
@@ -278,7 +281,7 @@ class LoopContext:
             place, question = open_ones[0]
             answers[place] = work(question)
         elif open_ones:
-            with ThreadPoolExecutor(min(len(open_ones), MOST_PARALLEL)) as pool:
+            with ThreadPoolExecutor(min(len(open_ones), most)) as pool:
                 futures = [(place, pool.submit(work, question)) for place, question in open_ones]
             for place, future in futures:
                 answers[place] = future.result()

@@ -6,10 +6,12 @@ import argparse
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from agents.config import DEVICES, RunConfig, read_settings
+from agents.limits_flags import add_limit_flags, limits_in
 from agents.models import APPRENTICE
 from tasks.errors import UserError, unknown
 
@@ -20,6 +22,7 @@ examples:
   python -m agents.run                                     the built-in simulation on every task; no key, no GPU
   python -m agents.run --tasks Math "Loss/*" --rounds 3 -o candidates=4
   python -m agents.run --model openai/gpt-5-mini --tasks softmax --dry-run
+  python -m agents.run --model openai/gpt-5-mini --tasks softmax --max-usd 2
   python -m agents.run --model openai/qwen3 --base-url http://localhost:8000/v1
   python -m agents.run --resume experiments/runs/20260101-120000-geak-offline-apprentice
 """
@@ -69,7 +72,11 @@ def make_parser() -> Parser:
     add("-o", "--option", action="append", metavar="KEY=VALUE", help="an option of the method; may be repeated")
     add("-p", "--param", action="append", metavar="KEY=VALUE", help="a sampling parameter; may be repeated")
     add("--config", metavar="FILE", help="settings in TOML, or a run.json to run again; flags come before them")
-    add("--resume", metavar="RUN", help="go on with a run; only --workers and --retry-errors may be given beside it")
+    add(
+        "--resume",
+        metavar="RUN",
+        help="go on with a run; beside it only --workers, --retry-errors and the limits below",
+    )
     add(
         "--retry-errors",
         action="store_true",
@@ -80,8 +87,9 @@ def make_parser() -> Parser:
         "--dry-run",
         action="store_true",
         default=None,
-        help="show what would be run and the first prompt; spend nothing",
+        help="count requests, tokens and cost, write each task's first prompt; ask nobody, spend nothing",
     )
+    add_limit_flags(parser.add_argument_group("limits, which --resume may change").add_argument)
     return parser
 
 
@@ -114,8 +122,17 @@ def resolve(args: argparse.Namespace) -> tuple[RunConfig, Path | None]:
         params={**settings.get("params", {}), **_values(pairs("-p", flags.get("param", [])))},
         prompts=_folder(settings.get("prompts")),
         base_url=_base_url(settings.get("base_url")),
+        **limits_in(settings),
     )
     return config, Path(settings["out"]) if "out" in settings else None
+
+
+def resettled(config: RunConfig, flags: Mapping[str, Any]) -> RunConfig:
+    """The settings of a run to be resumed, with the workers and limits that were given now. Raises UserError."""
+    changes = limits_in(flags)
+    if "workers" in flags:
+        changes["workers"] = _at_least_one("workers", flags["workers"])
+    return replace(config, **changes)
 
 
 def _model(settings: Mapping[str, Any]) -> str:

@@ -63,6 +63,7 @@ def import_run(folder: Path | None, found: Import) -> tuple[Run, Counts]:
     A task is found by its id, or by its base name when its category has moved; unknown ones are skipped and counted.
     Raises UserError when nothing is left, or the folder can't be used.
     """
+    _check_empty(folder)
     by_task, counts = _sorted_out(found)
     if not by_task:
         unknown = ", ".join(list(counts.unknown)[:3])
@@ -92,6 +93,20 @@ def import_run(folder: Path | None, found: Import) -> tuple[Run, Counts]:
                     log.write(event)
                 log.sync()
         return amend(run, state="imported"), counts
+
+
+def _check_empty(folder: Path | None) -> None:
+    """Raises UserError for a folder that holds something: an import is never gone on with."""
+    if folder is None or not folder.is_dir():
+        return
+    try:
+        used = any(folder.iterdir())
+    except OSError as error:
+        raise UserError(f"can't use {folder}: {error.strerror}") from error
+    if used:
+        known = (folder / "run.json").is_file()
+        judge = f"; to judge an import that is there: python -m experiments score {folder}" if known else ""
+        raise UserError(f"{folder} is not empty; name a new folder by --out{judge}")
 
 
 def events_of(task: str, model: str, sources: Iterable[Foreign]) -> Iterable[Event]:

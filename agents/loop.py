@@ -18,12 +18,13 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from agents.context import EvaluatorLike, Halt, LoopContext, TemplatesLike
 from agents.journal import Diverged, Divergence, Journal
+from agents.limiter import limited
 from agents.log import Event, LogWriter
 from agents.newrun import write_best
 from agents.protocol import Method, Model
@@ -79,15 +80,21 @@ def run_tasks(run: Run, tasks: Sequence[Task], parts: Parts, observe: Observe, o
     """Every task of the run that is not done yet, `run.config.workers` at a time.
 
     `observe` hears of each new event, from several threads. The first Ctrl-C calls `on_stop`, begins nothing new, and
-    lets what was asked for come in; a second one leaves at once, as KeyboardInterrupt.
+    lets what was asked for come in; a second one leaves at once, as KeyboardInterrupt. The model is asked within the
+    limits of the run's settings. Once a budget has ended, tasks end at their next request, and none begins: what was
+    paid for is still judged.
     """
     stop = threading.Event()
     interrupted = False
+    model = limited(run, parts.model, stop)
+    parts = replace(parts, model=model)
 
     def work(task: Task) -> TaskEnd:
+        if model.budget.ended:
+            return TaskEnd(task.id, "stopped", model.budget.ended)
         end = run_task(run, task, parts, observe, stop)
         if end.everywhere:
-            stop.set()
+            model.stop()
         return end
 
     pool = ThreadPoolExecutor(run.config.workers)
@@ -97,7 +104,7 @@ def run_tasks(run: Run, tasks: Sequence[Task], parts: Parts, observe: Observe, o
         _wait(futures)
     except KeyboardInterrupt:
         interrupted = True
-        stop.set()
+        model.stop()
         on_stop()
         _wait(futures)
     finally:

@@ -18,6 +18,7 @@ from agents.runfolder import SCHEMA, Run, open_run
 from tasks.errors import UserError, unknown
 
 ROOT = Path("experiments/runs")
+PROMPTS = "prompts"  # of a dry run
 TASK_ID = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
 NOTICE = "SIMULATION: {model}; no language model is called. Nothing here is a finding."
 
@@ -60,6 +61,17 @@ def create_run(
     }
     _write_json(path / "run.json", record)
     return open_run(path)
+
+
+def dry_folder(folder: Path | None, config: RunConfig, method: str) -> Path:
+    """A folder for what a dry run writes: `folder`, which a real run may then use, or one named like a run's with
+    `dry-run`. Raises UserError as `create_run` does."""
+    try:
+        path = _new_folder(folder, f"{method}-{config.model}-dry-run") / PROMPTS
+        path.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UserError(f"can't make the folder {error.filename}: {error.strerror}") from error
+    return path
 
 
 def amend(run: Run, **changes: Any) -> Run:
@@ -111,7 +123,7 @@ def timestamp() -> str:
 def _new_folder(folder: Path | None, name: str) -> Path:
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
+        if any(path.name != PROMPTS for path in folder.iterdir()):
             raise UserError(f"{folder} is not empty; go on with a run by --resume {folder}, or name another folder")
         return folder
     ROOT.mkdir(parents=True, exist_ok=True)

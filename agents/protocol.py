@@ -44,12 +44,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """A model's answer. `code` is the Python source found in it, None when there is none."""
+    """A model's answer. `code` is the Python source found in it, None when there is none; `tries` counts the attempts
+    that it took, waits and failures included."""
 
     text: str
     code: str | None
     finish_reason: str | None = None
     usage: Usage = field(default_factory=Usage)
+    tries: int = 1
 
 
 class Model(Protocol):

@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from agents.context import Halt, TemplatesLike
 from agents.journal import Divergence, Journal, Write, describe
-from agents.log import Event
+from agents.log import Event, sha_of
 from agents.loop import Parts, TaskEnd, drive, make_context
 from agents.protocol import Method, Reply, Request
 from agents.runfolder import Run, state_of
@@ -74,13 +74,27 @@ def replay_run(run: Run, until: int | None = None) -> list[Replayed]:
 
 
 def begun(run: Run) -> list[Task]:
-    """The tasks of a run whose log holds an event. Raises UserError when there is none, or the file of one is gone."""
+    """The tasks of a run whose log holds an event.
+
+    Raises UserError when there is none, when the file of one is gone, or when a log is damaged; in a run that is done,
+    so is a log that is missing or breaks off.
+    """
     from tasks.catalog import load
 
-    tasks = [task for task in map(load, run.config.tasks) if run.events(task.id)]
+    tasks = [task for task in map(load, run.config.tasks) if _whole(run, task.id)]
     if not tasks:
         raise UserError(f"{run.path} has no begun task to replay")
     return tasks
+
+
+def _whole(run: Run, task: str) -> list[Event]:
+    events, path = run.events(task), run.log_path(task)
+    if run.record["state"] == "done" and state_of(events) != "done":
+        raise UserError(f"{path} {'breaks off' if events else 'is gone'}, but the run is done: its log has lost events")
+    for number, event in enumerate(events, start=1):
+        if event["type"] == "text" and sha_of(event["text"]) != event["sha"]:
+            raise UserError(f"{path}, line {number}: the text is not the one that its hash names; the log is damaged")
+    return events
 
 
 def replay_task(run: Run, task: Task, method: Method, templates: TemplatesLike, until: int | None = None) -> Replayed:

@@ -6,25 +6,32 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agents.config import RunConfig
-from agents.flags import given, make_parser, resolve
+from agents.flags import given, make_parser, resettled, resolve
+from agents.limits_flags import NAMES as LIMITS
 from agents.platform_note import gpu_note, platform_note
 from tasks.errors import UserError
 
 if TYPE_CHECKING:
     from agents.loop import RunEnd
+    from agents.models.prices import Price
     from agents.protocol import Method, Model
     from agents.runfolder import Run
     from prompts.loader import Templates
     from tasks.task import Task
 
 EXIT_DONE, EXIT_ERROR, EXIT_USER, EXIT_INTERRUPTED = 0, 1, 2, 130
-BESIDE_RESUME = ("resume", "workers", "retry_errors")
+BESIDE_RESUME = ("resume", "workers", "retry_errors", *LIMITS)
+
+COUNTED = (
+    "Counted by sending the method through every task twice, with replies as long as allowed: all kernels wrong, all\n"
+    "correct; the larger sum counts, and a byte counts as a token. A real run mostly takes far less."
+)
 
 
 @dataclass(frozen=True)
@@ -39,9 +46,22 @@ class Plan:
     rounds: int
 
     @property
+    def price(self) -> Price | None:
+        """What the model's tokens cost; None where that is not known, or nothing is asked of a provider."""
+        from agents.models.prices import price_of
+
+        return None if self.model.simulated else price_of(self.config.model, self.config.base_url, self.config.price)
+
+    @property
+    def _cost_note(self) -> str:
+        budgets = ", ".join(f"{name.replace('_', '-')} {value:g}" for name, value in self.config.budgets.items())
+        price = f"price {self.price}" if self.price else "price unknown: costs show as ?"
+        return f"{price} · budget: {budgets or 'none'}"
+
+    @property
     def notes(self) -> list[str]:
         """What the user should know besides what was asked for."""
-        notes = []
+        notes = [self._cost_note] if not self.model.simulated else []
         if self.rounds != self.config.rounds:
             notes.append(f"{self.method.name} has {self.rounds} round(s) at most; {self.config.rounds} were asked for")
         if self.model.simulated:
@@ -54,8 +74,8 @@ class Plan:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it. Exit codes: 0 every task is done, 1 the machine or a provider failed some, 2 a user's mistake,
-    130 interrupted."""
+    """Run it. Exit codes: 0 every task is done, 1 some are not (the machine or a provider failed, or a budget ended),
+    2 a user's mistake, 130 interrupted."""
     try:
         return _main(arguments)
     except UserError as error:
@@ -71,10 +91,10 @@ def _main(arguments: Sequence[str] | None) -> int:
         extra = sorted(set(given(args)) - set(BESIDE_RESUME))
         if extra:
             raise UserError(f"--{extra[0].replace('_', '-')} can't be changed by --resume, which takes it from the run")
-        return _resume(args.resume, args.workers, only_errors=bool(args.retry_errors))
+        return _resume(args.resume, given(args))
     config, folder = resolve(args)
     if args.dry_run:
-        return _show(_plan(config))
+        return _show(_plan(config), folder)
     return _start(config, folder)
 
 
@@ -91,7 +111,10 @@ def _plan(config: RunConfig) -> Plan:
     tasks = tuple(load(name) for name in config.tasks)
     _check_ids(tasks)
     most: int | None = getattr(method, "max_rounds", None)
-    return Plan(config, method, model, templates, tasks, min(config.rounds, most or config.rounds))
+    plan = Plan(config, method, model, templates, tasks, min(config.rounds, most or config.rounds))
+    if config.max_usd is not None and plan.price is None and not model.simulated:
+        raise UserError(f"--max-usd needs to know what {config.model} costs: add --price IN,OUT (dollars per million)")
+    return plan
 
 
 def _check_ids(tasks: Sequence[Task]) -> None:
@@ -106,30 +129,40 @@ def _check_ids(tasks: Sequence[Task]) -> None:
             raise UserError(f"two tasks have the id {name}; give the one in your own file another")
 
 
-def _show(plan: Plan) -> int:
-    """The dry run: what would be done, and the first prompt."""
-    from agents.rehearsal import rehearse
+def _show(plan: Plan, folder: Path | None) -> int:
+    """The dry run: what would be done, counted; the first prompts, in a folder."""
+    from agents.newrun import dry_folder
+    from agents.rehearsal import rehearse, write_prompt
 
-    for name, value in plan.config.to_json().items():
-        print(f"{name:15} {', '.join(value) if isinstance(value, (list, tuple)) else value}")
+    config, totals = plan.config, [0, 0, 0]
+    prompts = dry_folder(folder, config, plan.method.name)
+    for task in plan.tasks:
+        found = rehearse(task, plan.method, plan.templates, rounds=plan.rounds, seed=config.seed, params=config.params)
+        write_prompt(prompts, task.id, found.first)
+        totals = [total + more for total, more in zip(totals, found.counts, strict=True)]
+    for name, value in config.to_json().items():
+        if value not in (None, {}, ()):
+            print(f"{name:19} {', '.join(map(str, value)) if isinstance(value, (list, tuple)) else value}")
     for note in plan.notes:
         print(note)
-    task = plan.tasks[0]
-    found = rehearse(task, plan.method, plan.templates, rounds=plan.rounds, seed=plan.config.seed)
-    total = found.requests * len(plan.tasks)
-    print(f"{'requests':15} {found.requests} a task, {total} in all, when every attempt fails (asked of nobody now)")
-    print(f"\nthe first prompt, for {task.id}:\n")
-    for message in found.first:
-        print(f"[{message.role}]\n{message.content}")
+    requests, read, written = totals
+    cost = f"${plan.price.most(read, written):.2f}" if plan.price else "?"
+    print(f"{'first prompts':19} {prompts}")
+    print(f"{'requests':19} at most {requests:,} in all, {requests / len(plan.tasks):g} a task")
+    print(f"{'tokens':19} at most {read:,} in, {written:,} out")
+    print(f"{'cost':19} at most {cost}")
+    print(COUNTED)
     return EXIT_DONE
 
 
 def _start(config: RunConfig, folder: Path | None) -> int:
     from agents.newrun import create_run, held
 
-    plan = _plan(config)
     secret = secrets.token_bytes(32)
+    if sys.stdout.isatty():  # torch takes seconds, here and in the evaluator's own process
+        print("loading torch and starting the evaluator ...", flush=True)
     with _evaluator(config, secret) as evaluator:
+        plan = _plan(config)  # while the evaluator's own process starts
         run = create_run(
             folder,
             config,
@@ -144,7 +177,7 @@ def _start(config: RunConfig, folder: Path | None) -> int:
             return _drive(run, plan, evaluator)
 
 
-def _resume(name: str, workers: int | None, *, only_errors: bool) -> int:
+def _resume(name: str, flags: Mapping[str, Any]) -> int:
     from agents.newrun import amend, find_run, held, timestamp
 
     run = find_run(name)
@@ -157,9 +190,9 @@ def _resume(name: str, workers: int | None, *, only_errors: bool) -> int:
     if set(states.values()) == {"done"} and run.record["state"] == "done":
         print(f"every task of {path} is done: python -m experiments table {path}")
         return EXIT_DONE
-    config = run.config if workers is None else replace(run.config, workers=workers)
+    config = resettled(run.config, flags)
     plan = _plan(config)
-    if only_errors:
+    if "retry_errors" in flags:
         plan = replace(plan, tasks=tuple(task for task in plan.tasks if run.machine_failed(task.id)))
         if not plan.tasks:
             print(f"no task of {path} was failed by the machine or the provider")

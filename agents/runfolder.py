@@ -99,8 +99,11 @@ class Run:
         return self.path / f"{task}.jsonl"
 
     def events(self, task: str) -> list[Event]:
-        """A task's events, oldest first; [] before it has started. Raises UserError for a damaged log."""
-        return read_task(self.log_path(task))
+        """A task's events, oldest first; [] before it has started. Raises UserError for a damaged log, also for one
+        that has lost a text."""
+        events = read_task(self.log_path(task))
+        _check_texts(self.log_path(task), events)
+        return events
 
     def state(self, task: str) -> str:
         """done, stopped, error, `unfinished` (no end is recorded) or `waiting` (not started)."""
@@ -114,6 +117,29 @@ class Run:
     def candidates(self, task: str) -> list[LoggedCandidate]:
         """A task's judged candidates by index. One that the machine failed to judge stays until it is judged again."""
         return candidates_of(task, self.events(task))
+
+
+def _check_texts(path: Path, events: list[Event]) -> None:
+    """Raises UserError for an event that refers to a text which the log does not hold."""
+    held = {event["sha"] for event in events if event["type"] == "text"}
+    for number, event in enumerate(events, start=1):
+        lost = [sha for sha in _references(event) if sha not in held]
+        if lost:
+            what = f"{event['type']} refers to a text that the log does not hold (hash {lost[0][:12]})"
+            raise UserError(f"{path}, line {number}: {what}; the log is damaged")
+
+
+def _references(event: Event) -> list[str]:
+    """The hashes of the texts that an event refers to."""
+    match event["type"]:
+        case "request":
+            return [message["text"] for message in event["messages"]]
+        case "reply":
+            return [event["text"]]
+        case "evaluation" | "imported":
+            return [event["source"]]
+        case _:
+            return []
 
 
 def state_of(events: list[Event]) -> str:

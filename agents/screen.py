@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agents import ranking
 from agents.accounts import LoggedVerdict, account_of
+from agents.budgets import is_budget
 from agents.log import Event
 from agents.loop import RunEnd
 from agents.report_table import print_account
@@ -97,6 +98,9 @@ class Screen:
             diff = next((end.divergence.diff for end in failed if end.reason == reason and end.divergence), "")
             if diff:
                 self._line(diff)
+        budgets = [task.reason for task in end.tasks if task.state == "stopped" and is_budget(task.reason)]
+        if budgets:
+            self._line(f"stopped by the {budgets[0]}; give a higher one beside --resume", style="bold yellow")
         if end.state != "done":
             self.how_to_resume()
         else:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Protocol, TypeVar
 
 from agents.efficiency import Mean, mean_of
@@ -219,9 +220,15 @@ def _group(state: State, states: Mapping[str, State], solved: Mapping[str, Evalu
     return Group(
         state,
         len(members),
-        mean_of([kernel.speedup for kernel in kernels if kernel.speedup is not None]),
-        mean_of([kernel.traffic for kernel in kernels if kernel.traffic is not None]),
+        _mean(tuple(kernel.speedup for kernel in kernels if kernel.speedup is not None)),
+        _mean(tuple(kernel.traffic for kernel in kernels if kernel.traffic is not None)),
     )
+
+
+@lru_cache
+def _mean(ratios: tuple[float, ...]) -> Mean | None:
+    """Kept, since many rounds change nothing, and each interval is drawn anew."""
+    return mean_of(ratios)
 
 
 def _task(task: str, judged: Sequence[Judged], rounds: Sequence[RoundAccount]) -> TaskAccount:

@@ -14,7 +14,7 @@ from agents.runfolder import imported_of
 from agents.tracker import State
 from agents.verdicts import Recorded
 from experiments.importers import SEPARATOR, corpus, folder, geak, number, predictions
-from experiments.importing import FORMATS, detect, import_
+from experiments.importing import FORMATS, detect, fingerprint, import_
 from tasks.errors import UserError
 
 DATA = Path(__file__).parent / "data" / "imports"
@@ -152,7 +152,7 @@ def test_a_folder_of_sources(tmp_path: Path) -> None:
         ("", "is empty"),
         ("\n \n", "is empty"),
         ("[]", "is empty"),
-        ('{"predict": ""}\n\n{"predict": \n', "line 3"),
+        ('\n{"predict": \nnothing\n', "line 2"),
         ('[\n{"predict": ""},\n{"predict" ""}]', "line 3"),
         ('{"predict": ' + "[" * 100_000, "line 1"),
     ],
@@ -164,6 +164,50 @@ def test_a_broken_file_is_one_line(tmp_path: Path, text: str, said: str) -> None
         with pytest.raises(UserError, match=f"broken.jsonl.*{said}") as caught:
             FORMATS[name](file)
         assert "\n" not in str(caught.value)
+
+
+def test_broken_lines_among_others_are_skipped_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = [json.dumps({"file": "Math/abs.py", "predict": "def abs(x): pass"})] * 2
+    file = tmp_path / "cut.jsonl"
+    file.write_text("\n".join([whole[0], "{torn", "", *["["] * 5, whole[1], whole[1][:20]]))
+    assert import_("auto", file, tmp_path / "run", None) == 0
+    text = capsys.readouterr().out
+    assert "imported 2 sources" in text
+    assert "left out: broken JSON in cut.jsonl, lines 2, 4, 5, 6, 7, and 2 more (7)" in text
+    left_out = find_run(str(tmp_path / "run")).record["origin"]["left_out"]
+    assert sum(left_out.values()) == 7
+
+
+def test_links_out_of_a_folder_are_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    for file in (inside / "Math" / "abs.py", outside / "Math" / "cos.py"):
+        file.parent.mkdir(parents=True)
+        file.write_text("def f(x): pass\n")
+    (inside / "cos.py").symlink_to(outside / "Math" / "cos.py")
+    (inside / "more").symlink_to(outside)
+    (inside / "again").mkdir()
+    (inside / "again" / "abs.py").symlink_to(inside / "Math" / "abs.py")
+    found = folder.read(inside)
+    assert [(one.task, one.lane) for one in found.sources] == [("Math/abs.py", 0), ("abs.py", 0)]
+    before = fingerprint(inside)
+    (outside / "Math" / "cos.py").write_text("changed\n")
+    assert fingerprint(inside) == before
+    assert import_("folder", inside, tmp_path / "run", None) == 0
+    assert "left out: a link out of the folder (2)" in capsys.readouterr().out
+    only = tmp_path / "only"
+    only.mkdir()
+    (only / "cos.py").symlink_to(outside / "Math" / "cos.py")
+    with pytest.raises(UserError, match="a link out of the folder"):
+        import_("folder", only, tmp_path / "run2", None)
+
+
+def test_a_folder_that_is_used_gets_advice_that_import_can_follow(tmp_path: Path) -> None:
+    (tmp_path / "note").write_text("")
+    with pytest.raises(UserError, match=r"is not empty; name a new folder by --out$"):
+        import_("auto", DATA / "predictions.jsonl", tmp_path, None)
+    import_("auto", DATA / "predictions.jsonl", tmp_path / "run", None)
+    with pytest.raises(UserError, match=r"--out; to judge an import that is there: python -m experiments score .*run"):
+        import_("auto", DATA / "predictions.jsonl", tmp_path / "run", None)
 
 
 def test_numbers_in_any_dress() -> None:
@@ -205,6 +249,7 @@ def test_an_import_says_what_became_of_it(tmp_path: Path, capsys: pytest.Capture
 def test_mistakes_are_told(tmp_path: Path) -> None:
     for format, path, said in (
         ("prediction", DATA, "did you mean 'predictions'"),
+        ("xyz", DATA, "known: auto, corpus, folder"),
         ("predictions", tmp_path / "gone", "no file or folder"),
         ("corpus", DATA / "geak", "can't read"),
         ("folder", DATA / "geak", "no .py file"),

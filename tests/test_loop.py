@@ -13,7 +13,7 @@ import pytest
 from loop_fakes import NAMES, Answers, Lanes, Plain, Verdicts, go, infra, make_run, toy, verdict
 
 from agents.loop import Parts, run_tasks
-from agents.models.openai_client import Refused
+from agents.models.retrying import Refused
 from agents.newrun import finish, held
 from agents.protocol import Context, ModelError, Reply, Request
 from agents.runfolder import open_run

@@ -1,225 +1,148 @@
-"""The OpenAI-compatible client against a small server of our own."""
+"""What only the OpenAI-compatible client does, and how models are found by name."""
 
 from __future__ import annotations
 
-import json
 import logging
-import threading
+import sys
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import misbehaving_server as bad
 import pytest
+from misbehaving_server import MisbehavingServer
 
 from agents.models import APPRENTICE, load_model
-from agents.models.openai_client import TRIES, OpenAIClient, Refused
+from agents.models.openai_client import OpenAIClient
 from agents.protocol import Message, ModelError, Request
 from tasks.errors import UserError
 
-ANSWER = {
-    "id": "x",
-    "object": "chat.completion",
-    "created": 1,
-    "model": "m",
-    "choices": [
-        {
-            "index": 0,
-            "finish_reason": "stop",
-            "message": {"role": "assistant", "content": "Here:\n```python\nimport triton\n```"},
-        }
-    ],
-    "usage": {
-        "prompt_tokens": 11,
-        "completion_tokens": 7,
-        "total_tokens": 18,
-        "prompt_tokens_details": {"cached_tokens": 3},
-        "completion_tokens_details": {"reasoning_tokens": 2},
-    },
-}
 QUESTION = Request(
     (Message("system", "s"), Message("user", "u")), {"temperature": 0.3, "top_k": 5}, "Math/softmax", 1, 2
 )
 
 
-class Server(ThreadingHTTPServer):
-    """Gives the answers of a list, one a request, the last for ever, and keeps what was sent."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.answers: list[tuple[int, Any, dict[str, str]]] = []
-        self.bodies: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-    def says(self, *answers: tuple[int, Any] | tuple[int, Any, dict[str, str]]) -> None:
-        self.answers = [(*answer, {})[:3] for answer in answers]  # type: ignore[misc]
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_POST(self) -> None:
-        server = self.server
-        server.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        server.headers.append({name.lower(): value for name, value in self.headers.items()})
-        status, body, headers = server.answers[min(len(server.bodies), len(server.answers)) - 1]
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in {"Content-Type": "application/json", **headers}.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    with Server() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[MisbehavingServer]:
+    with bad.running(monkeypatch) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
-def client(server: Server) -> OpenAIClient:
-    return OpenAIClient("org/m", server.url, first_wait_s=0.001)
+def client(server: MisbehavingServer, model: str = "org/m") -> OpenAIClient:
+    return OpenAIClient(model, server.url, first_wait_s=0.001)
 
 
-def test_a_reply_with_its_code_and_usage(server: Server) -> None:
-    server.says((200, ANSWER))
+def test_what_is_sent_is_what_was_asked_and_the_bound(server: MisbehavingServer) -> None:
+    server.does(bad.answers)
     one = client(server)
-    reply = one.complete(QUESTION)
+    one.complete(QUESTION)
     assert (one.name, one.simulated) == ("openai/org/m", False)
-    assert reply.code == "import triton\n"
-    assert (reply.text, reply.finish_reason) == (ANSWER["choices"][0]["message"]["content"], "stop")  # type: ignore[index]
-    usage = reply.usage
-    assert (usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.reasoning_tokens) == (11, 3, 7, 2)
-    assert usage.usd is None
-
-
-def test_what_is_sent_is_what_was_asked_and_nothing_of_the_run(server: Server) -> None:
-    server.says((200, ANSWER))
-    client(server).complete(QUESTION)
     assert server.bodies[0] == {
         "model": "org/m",
         "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}],
         "temperature": 0.3,
         "top_k": 5,
+        "max_tokens": 16_384,
     }
 
 
-def test_the_key_goes_along_when_there_is_one(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    server.says((200, ANSWER))
-    client(server).complete(QUESTION)
-    assert server.headers[0]["authorization"] == "Bearer sk-test"
-
-
-@pytest.mark.parametrize("status", [408, 429, 500, 503])
-def test_a_passing_failure_is_tried_again_visibly(
-    server: Server, status: int, caplog: pytest.LogCaptureFixture
-) -> None:
-    server.says((status, {"error": {"message": "busy just now"}}), (200, ANSWER))
+def test_a_reasoning_model_gets_its_own_parameters(server: MisbehavingServer, caplog: pytest.LogCaptureFixture) -> None:
+    server.does(bad.answers)
+    one = client(server, "gpt-5-mini")
     with caplog.at_level(logging.WARNING):
-        assert client(server).complete(QUESTION).code is not None
-    assert len(server.bodies) == 2
-    assert "busy just now" in caplog.text and f"try 2 of {TRIES}" in caplog.text
+        one.complete(QUESTION)
+        one.complete(QUESTION)
+    body = server.bodies[0]
+    assert body["max_completion_tokens"] == 16_384
+    assert not {"max_tokens", "temperature"} & set(body)
+    assert caplog.text.count("takes no temperature") == 1
 
 
-def test_a_failure_that_stays_is_a_model_error_after_all_tries(server: Server) -> None:
-    server.says((503, {"error": {"message": "overloaded"}}))
-    with pytest.raises(ModelError, match=r"503 .*overloaded") as raised:
-        client(server).complete(QUESTION)
-    assert not isinstance(raised.value, UserError)
-    assert len(server.bodies) == TRIES
-
-
-def test_retry_after_is_kept_to(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    slept: list[float] = []
-    monkeypatch.setattr("tenacity.nap.time.sleep", slept.append)
-    server.says((429, {}, {"Retry-After": "17"}), (429, {}, {"Retry-After": "soon"}), (200, ANSWER))
-    client(server).complete(QUESTION)
-    assert slept[0] == 17
-    assert slept[1] < 1
-
-
-@pytest.mark.parametrize("status", [401, 403, 404])
-def test_a_refusal_is_not_tried_again(server: Server, status: int) -> None:
-    server.says((status, {"error": {"message": "no such model or key"}}))
-    with pytest.raises(Refused, match=f"{status} .*no such model or key"):
-        client(server).complete(QUESTION)
-    assert len(server.bodies) == 1
-
-
-def test_an_empty_account_is_not_tried_again(server: Server) -> None:
-    server.says((429, {"error": {"message": "pay first", "code": "insufficient_quota"}}))
-    with pytest.raises(Refused, match="pay first"):
-        client(server).complete(QUESTION)
-    assert len(server.bodies) == 1
-
-
-def test_a_bad_request_is_this_requests_failure_alone(server: Server) -> None:
-    server.says((400, {"error": {"message": "too long a prompt"}}))
-    with pytest.raises(ModelError, match="too long") as raised:
-        client(server).complete(QUESTION)
-    assert not isinstance(raised.value, Refused)
-    assert len(server.bodies) == 1
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {**ANSWER, "choices": []},
-        {**ANSWER, "choices": None},
-        {"error": {"message": "upstream is gone"}},
-        {},
-        [],
-        b"<html>gateway</html>",
-        b"",
-    ],
-)
-def test_an_answer_without_a_completion_is_no_empty_program(server: Server, body: Any) -> None:
-    server.says((200, body))
-    with pytest.raises(ModelError):
+@pytest.mark.parametrize("first", ["max_tokens", "max_completion_tokens"])
+def test_the_output_bound_changes_its_name_but_never_goes(server: MisbehavingServer, first: str) -> None:
+    server.does(bad.refuses("max_tokens", "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."))
+    reply = client(server).complete(Request(QUESTION.messages, {first: 50}, "t", 0, 0))
+    assert reply.tries == 2
+    assert server.bodies[1]["max_completion_tokens"] == 50
+    server.does(bad.fails(400, "Unsupported parameters: max_tokens, max_completion_tokens"))
+    with pytest.raises(ModelError, match="400"):
         client(server).complete(QUESTION)
 
 
-@pytest.mark.parametrize("content", [None, ""])
-def test_an_empty_reply_of_the_model_is_a_reply(server: Server, content: str | None) -> None:
-    choice = {"index": 0, "finish_reason": "length", "message": {"role": "assistant", "content": content}}
-    server.says((200, {**ANSWER, "choices": [choice], "usage": None}))
+def test_a_context_that_is_too_small_bounds_this_request_only(server: MisbehavingServer) -> None:
+    def small(handler: bad.Handler) -> None:
+        given, asked = len(handler.body["messages"][0]["content"]), handler.body["max_tokens"]
+        if given + asked <= 1000:
+            return bad.answers(handler)
+        bad.fails(400, f"This model's maximum context length is 1000 tokens and you sent {given} input tokens")(handler)
+
+    server.does(small)
+    one = client(server)
+    for size in (900, 100):
+        assert one.complete(Request((Message("user", "x" * size),), {}, "t", 0, 0)).tries == 2
+    assert [body["max_tokens"] for body in server.bodies] == [16_384, 100, 16_384, 900]
+
+
+def test_a_model_without_a_system_role(server: MisbehavingServer) -> None:
+    def picky(handler: bad.Handler) -> None:
+        system = any(message["role"] == "system" for message in handler.body["messages"])
+        bad.fails(400, "System role not supported")(handler) if system else bad.answers(handler)
+
+    server.does(picky)
+    one = client(server)
+    assert [one.complete(QUESTION).tries for _ in range(2)] == [2, 1]
+    assert server.bodies[-1]["messages"] == [{"role": "user", "content": "s\n\nu"}]
+
+
+@pytest.mark.parametrize("content", [None, "", []])
+def test_an_empty_reply_of_the_model_is_a_reply(server: MisbehavingServer, content: Any) -> None:
+    server.does(bad.says(200, {**bad.chat_answer(content, "length"), "usage": None}))
     reply = client(server).complete(QUESTION)
     assert (reply.text, reply.code, reply.finish_reason) == ("", None, "length")
     assert reply.usage.input_tokens is None
 
 
-def test_no_server_there_is_a_model_error(server: Server) -> None:
-    one = OpenAIClient("m", "http://127.0.0.1:9/v1", first_wait_s=0.001)
-    with pytest.raises(ModelError, match="APIConnectionError"):
-        one.complete(QUESTION)
+def test_reasoning_stays_out_of_the_text(server: MisbehavingServer) -> None:
+    server.does(bad.says(200, bad.chat_answer("yes", reasoning_content="Hm.", reasoning="Hm.")))
+    assert client(server).complete(QUESTION).text == "yes"
 
 
-def test_lookup_by_name(server: Server) -> None:
+@pytest.mark.parametrize("body", [{**bad.chat_answer(), "choices": None}, {"error": {"message": "gone"}}, {}, [], b""])
+def test_an_answer_without_a_completion_is_no_empty_program(server: MisbehavingServer, body: Any) -> None:
+    server.does(bad.says(200, body))
+    with pytest.raises(ModelError):
+        client(server).complete(QUESTION)
+
+
+def test_a_key_that_was_copied_wrong_is_told_without_it(
+    server: MisbehavingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", " key-1234\n")
+    server.does(bad.answers)
+    client(server).complete(QUESTION)
+    assert server.headers[0]["authorization"] == "Bearer key-1234"
+    monkeypatch.setenv("OPENAI_API_KEY", "key-1234 …")
+    with pytest.raises(UserError, match="OPENAI_API_KEY") as raised:
+        client(server)
+    assert "1234" not in str(raised.value)
+
+
+def test_a_missing_sdk_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("openai", "anthropic", "litellm"):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(UserError, match=f"pip install {package}"):
+            load_model(f"{package}/groq/m", seed=0, base_url="http://127.0.0.1:9")
+
+
+def test_lookup_by_name(server: MisbehavingServer) -> None:
     assert load_model("openai/a/b", seed=0, base_url=server.url).name == "openai/a/b"
+    assert load_model("anthropic/c", seed=0, base_url=server.url).name == "anthropic/c"
     assert load_model(APPRENTICE, seed=0).simulated
-    with pytest.raises(UserError, match="OPENAI_API_KEY"):
-        load_model("openai/gpt", seed=0)
-    with pytest.raises(UserError, match="offline/apprentice"):
-        load_model("offline/aprentice", seed=0)
-    for name in ("openai", "openai/", "gpt", ""):
+    for name, key in (("openai/gpt", "OPENAI_API_KEY"), ("anthropic/c", "ANTHROPIC_API_KEY")):
+        with pytest.raises(UserError, match=key):
+            load_model(name, seed=0)
+    for name in ("offline/aprentice", "openai", "openai/", "gpt", "", "replay"):
         with pytest.raises(UserError, match="unknown model"):
             load_model(name, seed=0)
-    for name in ("anthropic/c", "litellm/x", "local/smollm2", "replay/run"):
-        with pytest.raises(UserError, match="not built yet"):
-            load_model(name, seed=0)
-    with pytest.raises(UserError, match="--base-url"):
-        load_model(APPRENTICE, seed=0, base_url=server.url)
+    for name in (APPRENTICE, "local/smollm2", "replay/run"):
+        with pytest.raises(UserError, match="--base-url"):
+            load_model(name, seed=0, base_url=server.url)

@@ -187,6 +187,7 @@ def test_verdicts_reached_anew(sampled: Run, capsys: pytest.CaptureFixture[str])
     distinct = {(task, one.source) for task in BUILT for one in sampled.candidates(task)}
     assert sorted(same.sources) == sorted(source for _, source in distinct if source)
     text = capsys.readouterr().out
+    assert text.splitlines()[1] == f"run {sampled.path}: every source judged again"
     assert f"{len(distinct)} sources, 0 changed" in text and "2.00x     2.00x" in text
     assert re_evaluate(sampled, workers=2, evaluator=Broken()) == 1
     text = capsys.readouterr().out
@@ -219,7 +220,8 @@ def test_imported_sources_against_their_origin(tmp_path: Path, capsys: pytest.Ca
     assert re_evaluate(run, workers=1, evaluator=judge) == 1
     text = capsys.readouterr().out
     assert len(judge.sources) == 2
-    assert "1 sources of 1 tasks" in text
+    assert "not built yet: 1 source of 1 task\n" in text
+    assert "4 candidates, 3 different sources: equal ones of a task are judged once" in text
     assert "3 sources, 1 changed (1 wrong (its origin) -> correct), 1 without an earlier verdict" in text
     with pytest.raises(UserError, match=r"--re-evaluate.*--task"):
         replay(run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -72,6 +73,12 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--prompts", "absent"], "no folder of templates 'absent'"),
         (["--config", "absent.toml"], "absent.toml"),
         (["--resume", "absent"], "no run folder"),
+        (["--max-usd", "0"], "--max-usd must be more than 0"),
+        (["--max-usd", "nan"], "--max-usd must be more than 0"),
+        (["--model-concurrency", "0"], "--model-concurrency must be more than 0"),
+        (["--price", "3"], "--price takes IN,OUT"),
+        (["--price", "a,b"], "--price takes IN,OUT"),
+        (["--model", "openai/x", "--base-url", "http://h/v1", "--max-usd", "1"], "--price IN,OUT"),
         (["--resume", "absent", "--rounds", "9"], "--rounds can't be changed by --resume"),
         (["--resume", "absent", "-o", "candidates=9"], "--option can't be changed by --resume"),
         (["--modle", "x"], "did you mean '--model'"),
@@ -119,14 +126,56 @@ def test_the_exit_code_reaches_the_shell() -> None:
     assert "geak" in done.stderr
 
 
-def test_a_dry_run_shows_the_first_prompt_and_leaves_nothing(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_counts_and_leaves_the_first_prompts(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--tasks", "softmax,gelu_bf16", "--rounds", "3", "-o", "candidates=4", "--seed", "7", "--dry-run"]
-    assert main(flags) == 0
+    model = ["--model", "openai/x", "--base-url", "http://h/v1", "--price", "1,2", "-p", "max_tokens=1000"]
+    assert main([*flags, *model, "--out", "r"]) == 0
     out = capsys.readouterr().out
     assert "Math/softmax, Activation/gelu_bf16" in out
-    assert "12 a task, 24 in all" in out
-    assert "# Task: Math/softmax" in out
-    assert list(place.iterdir()) == []
+    assert "at most 24 in all, 12 a task" in out
+    tokens = re.search(r"at most ([\d,]+) in, 24,000 out", out)
+    assert tokens, "every reply may be as long as allowed"
+    read = int(tokens[1].replace(",", ""))
+    assert f"at most ${(read + 2 * 24_000) / 1e6:.2f}" in out
+    first = Path("r/prompts/Math/softmax.txt").read_text()
+    assert first.startswith("[user]\n# Task: Math/softmax\n")
+    assert read > 24 * len(first) // 2, "later prompts show the attempts before them"
+    files = [str(path.relative_to("r")) for path in Path("r").rglob("*") if path.is_file()]
+    assert sorted(files) == ["prompts/Activation/gelu_bf16.txt", "prompts/Math/softmax.txt"]
+    assert main([*flags[:-1], "--out", "r"]) == 0, "a run may follow in the same folder"
+
+
+def test_a_dry_run_without_a_price_says_so(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--tasks", "softmax", "--dry-run", "--model", "openai/x", "--base-url", "http://h/v1"]
+    assert main(flags) == 0
+    assert "at most ?" in capsys.readouterr().out
+    (folder,) = (place / "experiments" / "runs").iterdir()
+    assert folder.name.endswith("-geak-openai-x-dry-run")
+
+
+def test_a_budget_ends_a_run_in_one_line_and_a_higher_one_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--tasks", "softmax", "gelu_bf16", "--rounds", "2", "--method", "best_of_n", "--workers", "1"]
+    assert main([*flags, "--max-requests", "6", "--max-usd", "1", "--out", "r"]) == 1
+    out = capsys.readouterr().out
+    assert "stopped by the budget: --max-requests 6: 6 were answered; give a higher one beside --resume\n" in out
+    run = open_run(Path("r"))
+    assert [run.state(task) for task in run.tasks] == ["stopped", "waiting"]
+    assert (run.record["state"], run.record["secret"]) == ("stopped", None)
+    assert main(["--resume", "r", "--max-requests", "16", "--model-concurrency", "3", "--workers", "2"]) == 0
+    run = open_run(Path("r"))
+    assert (run.record["state"], run.config.max_requests, run.config.model_concurrency) == ("done", 16, 3)
+    assert not any(one.divergences for one in replay_run(run))
+
+
+def test_limits_stand_in_a_settings_file_too(place: Path) -> None:
+    (place / "s.toml").write_text("max-usd = 2\nmax_minutes = 1.5\nprice = [1, 0.1, 4]\nmodel-concurrency = 5\n")
+    flags = ["--config", "s.toml", "--tasks", "softmax", "--method", "oneshot"]
+    assert main([*flags, "--out", "one"]) == 0
+    assert main(["--config", "one/run.json", "--out", "two"]) == 0
+    for name in ("one", "two"):
+        config = open_run(Path(name)).config
+        assert config.budgets == {"max_usd": 2, "max_minutes": 1.5}
+        assert (config.price, config.model_concurrency, config.requests_per_minute) == ((1.0, 0.1, 4.0), 5, None)
 
 
 def test_a_run_says_that_it_is_a_simulation_and_records_everything(

@@ -177,6 +177,8 @@ def test_the_command_imports_scores_compares_and_goes_on(
     assert main(["score", str(path), "--out", str(out), "--compare"]) == 0
     said = capsys.readouterr().out
     assert "2 sources judged now, 0 before" in said
+    assert said.index("2 tasks; starting the evaluator") < said.index("Math/softmax: correct")
+    assert "1 source for built tasks" in said
     assert "the origin recorded no verdict" in said
     assert main(["score", str(path), "--out", str(out)]) == 0
     assert "0 sources judged now, 2 before" in capsys.readouterr().out

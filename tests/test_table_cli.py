@@ -19,7 +19,7 @@ from agents.protocol import Reply, Request
 from agents.registry import load_method
 from agents.runfolder import Run
 from evaluator.records import Evaluation
-from experiments.__main__ import main
+from experiments.__main__ import COMMANDS, main
 from prompts.loader import Templates
 from tasks.catalog import load
 from tasks.task import Task
@@ -73,10 +73,13 @@ def test_the_table_shows_rates_states_and_the_simulation(run: Run, capsys: pytes
     text = capsys.readouterr().out
     lines = [line.split() for line in text.splitlines()]
     assert "no language model is called" in text
-    assert ["1", "100%", "-", "100%", "0%", "0", "0", "0", "2", "-", "-", "-"] in lines
-    assert ["2", "100%", "0", "100%", "50%", "1", "0", "0", "1", "-", "1.25x", "n=1", "-"] in lines
-    assert ["Math/softmax", "rescued", ".RP", "correct", "2", "1.25x", "-", "2"] in lines
-    assert ["Activation/gelu_bf16", "failing", "...", "wrong:", "mismatch", "-", "-", "-", "3"] in lines
+    assert ["1", "100%", "-", "100%", "0%", "0", "0", "0", "2"] in lines
+    assert ["2", "100%", "0", "100%", "50%", "1", "0", "0", "1"] in lines
+    assert ["2", "rescued", "1.25x", "n=1", "1.25x", "n=1"] in lines
+    assert ["Math/softmax", "rescued", ".RP", "2", "1.25x", "-", "2"] in lines
+    assert ["Activation/gelu_bf16", "failing", "...", "-", "-", "-", "3"] in lines
+    assert ["Activation/gelu_bf16", "wrong:", "mismatch"] in lines
+    assert max(map(len, text.splitlines())) <= 120
 
 
 def test_an_unfinished_run_has_a_table_too(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,3 +153,15 @@ def test_a_table_and_every_help_need_no_torch(run: Run) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("examples:") == 3
+
+
+def test_the_help_of_a_command_has_its_own_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in COMMANDS:
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        examples = capsys.readouterr().out.partition("examples:\n")[2].splitlines()
+        assert examples and all(line.startswith(f"  python -m experiments {command} ") for line in examples)
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    text = capsys.readouterr().out
+    assert all(f"experiments {command} " in text for command in COMMANDS)

@@ -9,7 +9,7 @@ import pytest
 
 from agents.efficiency import mean_of
 from agents.protocol import Usage
-from agents.report_table import account_text, mean_text
+from agents.report_table import PLAIN_WIDTH, account_text, many, mean_text
 from agents.tracker import Account, State, account
 from evaluator.records import Evaluation
 from tasks.outcomes import Reason, Stage, Status
@@ -198,13 +198,29 @@ def test_the_plain_table_says_what_the_account_says() -> None:
     )
     text = account_text(of)
     lines = [line.split() for line in text.splitlines()]
-    assert ["2", "100%", "0", "100%", "50%", "1", "0", "0", "1", "-", "1.25x", "n=1", "-"] in lines
-    assert ["Math/up", "rescued", ".R", "correct", "2", "1.25x", "-", "2"] in lines
-    assert ["Math/bad", "failing", "..", "wrong", "-", "-", "-", "1"] in lines
-    assert "1 rescued, 1 failing" in text and "cost unknown" in text
-    assert "\x1b" not in text and max(map(len, text.splitlines())) <= 250
+    assert ["2", "100%", "0", "100%", "50%", "1", "0", "0", "1"] in lines
+    assert ["2", "rescued", "1.25x", "n=1", "1.25x", "n=1"] in lines
+    assert ["Math/up", "rescued", ".R", "2", "1.25x", "-", "2"] in lines
+    assert ["Math/bad", "failing", "..", "-", "-", "-", "1"] in lines
+    assert ["Math/bad", "wrong"] in lines
+    assert "1 rescued, 1 failing" in text and "cost ?" in text
+    assert "\x1b" not in text and "1 reply," in text
+
+
+def test_the_plain_table_fits_and_loses_nothing() -> None:
+    long, longer = "Fusion/fused_cosine_embedding_loss_with_normalization", f"Mine/{'x' * 150}"
+    up = [tried(number, traffic=1000.5 + number) for number in range(1, 61)]
+    text = account_text(account([long, longer], {long: up, longer: up[:2]}))
+    assert max(map(len, text.splitlines())) <= PLAIN_WIDTH == 120
+    assert text.count("P") >= 2 * 59 and "\u2026" not in text
+    assert "mean 1001.500 n=2" in text, "the mean is whole"
+    ten = account_text(account([long], {long: up[:10]}))
+    assert any(
+        line.split() == [long, "persistent", "C" + 9 * "P", "1", "1001.50x", "-", "10"] for line in ten.splitlines()
+    )
 
 
 def test_a_table_of_nothing_says_so() -> None:
     assert account_text(account(["a"], {})) == "Nothing is recorded yet.\n"
     assert mean_text(None) == "-"
+    assert [many(1, "task"), many(2, "task"), many(0, "reply", "replies")] == ["1 task", "2 tasks", "0 replies"]

@@ -84,7 +84,8 @@ def test_a_dry_run_finds_tasks_and_templates_outside_the_repository(installed: P
     words = ("--dry-run", "--method", "geak", "--tasks", "Math/softmax")
     done = run("-m", "agents.run", *words, cwd=tmp_path, path=installed)
     assert done.returncode == 0, done.stderr
-    assert "exp(x[i] - m)" in done.stdout
+    (prompt,) = (tmp_path / "experiments" / "runs").rglob("softmax.txt")
+    assert "exp(x[i] - m)" in prompt.read_text()
 
 
 def test_the_console_script_answers(installed: Path, tmp_path: Path) -> None:
