@@ -10,8 +10,8 @@ from pathlib import Path
 from experiments.shadow import shadowed
 
 EXAMPLES = """\
-examples:
   python -m experiments table RUN
+  python -m experiments table RUN --recorded                # an imported run by its origin's own verdicts
   python -m experiments replay RUN                          # does the method reproduce its log?
   python -m experiments replay RUN --re-evaluate            # every source again: verdicts before and after
   python -m experiments replay RUN --method reflexion       # another method, as far as the recorded replies go
@@ -57,6 +57,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     from experiments.steps import step
     from tasks.errors import UserError
 
+    _check_together(arguments)
     run = find_run(arguments.run)
     if arguments.workers is not None and arguments.workers < 1:
         raise UserError(f"--workers must be at least 1, not {arguments.workers}")
@@ -71,6 +72,23 @@ def _replay(arguments: argparse.Namespace) -> int:
         prompts=arguments.prompts,
         until=arguments.until,
     )
+
+
+def _check_together(arguments: argparse.Namespace) -> None:
+    """Raises UserError for flags of `replay` of which one would have no effect beside the other."""
+    from tasks.errors import UserError
+
+    values = {
+        **{"--re-evaluate": arguments.re_evaluate, "--task": arguments.task, "--method": arguments.method},
+        **{"-o": arguments.option, "--prompts": arguments.prompts, "--until": arguments.until},
+    }
+    given = [flag for flag, value in values.items() if value is not False and value not in (None, [])]
+    for mode, allowed in (("--re-evaluate", ()), ("--task", ("--until",))):
+        strange = [flag for flag in given if flag != mode and flag not in allowed]
+        if mode in given and strange:
+            raise UserError(f"{strange[0]} has no effect beside {mode}; leave one of them out")
+    if arguments.workers is not None and not arguments.re_evaluate:
+        raise UserError("--workers goes with --re-evaluate: nothing else is judged")
 
 
 def _import(arguments: argparse.Namespace) -> int:
@@ -128,11 +146,11 @@ def _parser() -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
     from tasks.command import Parser
 
-    parser = Parser("python -m experiments", description=__doc__, epilog=EXAMPLES, formatter_class=raw)
+    parser = Parser("python -m experiments", description=__doc__, epilog=_examples(), formatter_class=raw)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, text: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=text, description=text, epilog=EXAMPLES, formatter_class=raw)
+        return commands.add_parser(name, help=text, description=text, epilog=_examples(name), formatter_class=raw)
 
     _table_flags(command("table", "the account of a run, finished or not: rates, states and figures of every round"))
     _replay_flags(command("replay", "a run once more over its recorded answers, as it was or with a change"))
@@ -141,6 +159,12 @@ def _parser() -> argparse.ArgumentParser:
     _diagnose_flags(command("diagnose", "put every known mistake into every oracle: is it found, and is it named?"))
     _export_flags(command("export", "a run's candidates, rounds, predictions or best sources, as files"))
     return parser
+
+
+def _examples(command: str = "") -> str:
+    """Those of one command; without one, all."""
+    own = [line for line in EXAMPLES.splitlines() if f" experiments {command}" in line]
+    return "\n".join(["examples:", *own])
 
 
 def _run_argument(command: argparse.ArgumentParser) -> None:

@@ -18,6 +18,7 @@ from agents.accounts import account_of
 from agents.efficiency import Mean
 from agents.log import Event
 from agents.ranking import best
+from agents.report_table import many
 from agents.runfolder import ImportedSource, LoggedCandidate, Run, candidates_of, imported_of
 from agents.tracker import SOLVED, RoundAccount, State, View
 from tasks.errors import UserError, unknown
@@ -219,7 +220,7 @@ def _kept(run: Run, recorded: bool, correct_only: bool) -> Iterator[tuple[str, L
     counts = {"without a judged kernel": missing, "without a correct one": failed}
     left_out = ", ".join(f"{count} {why}" for why, count in counts.items() if count)
     if left_out:
-        print(f"left out, of {len(run.tasks)} tasks: {left_out}", file=sys.stderr)
+        print(f"left out, of {many(len(run.tasks), 'task')}: {left_out}", file=sys.stderr)
 
 
 def _mark(run: Run) -> Row:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from agents.imports import Counts, Import, import_run
-from experiments.importers import corpus, files_in, folder, geak, predictions, records_of
+from agents.report_table import many
+from experiments.importers import corpus, files_in, first, folder, geak, leads_out, predictions, records_of
 from tasks.errors import UserError, unknown
-
-SHOWN = 5
 
 
 class Reader(Protocol):
@@ -58,7 +58,7 @@ def read(format: str, path: Path, model: str | None) -> Import:
     if format == "auto":
         format = detect(path)
     if format not in FORMATS:
-        raise unknown("format", format, FORMATS)
+        raise unknown("format", format, (*FORMATS, "auto"))
     found = FORMATS[format](path, model=model)
     if not found.sources:
         raise UserError(f"nothing to import from {path} as {format}; left out: {_counted(found.left_out)}")
@@ -66,11 +66,21 @@ def read(format: str, path: Path, model: str | None) -> Import:
 
 
 def fingerprint(path: Path) -> str:
-    """A hash of a file's bytes, or of the names and bytes of all files in a folder: what an import came from."""
+    """A hash of a file's bytes, or of the names and bytes of all files in a folder: what an import came from.
+
+    Without sources that a link leads to elsewhere, which are not imported. Raises UserError for a file that can't be
+    read.
+    """
     digest = hashlib.sha256()
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
     for file in files:
-        digest.update(file.relative_to(path).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+        if file.suffix == ".py" and leads_out(file, path):
+            continue
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            raise UserError(f"can't read {file}: {error.strerror}") from error
+        digest.update(file.relative_to(path).as_posix().encode() + b"\0" + data + b"\0")
     return digest.hexdigest()
 
 
@@ -83,7 +93,7 @@ def import_(format: str, path: Path, out: Path | None, model: str | None) -> int
     run, counts = import_run(out, found)
     print(
         f"imported {_sources(counts.sources)} for {counts.tasks} of the suite's tasks, "
-        f"{_many(run.rounds, 'round')}, model {run.config.model}"
+        f"{many(run.rounds, 'round')}, model {run.config.model}"
     )
     for line in notes(found, counts):
         print(line)
@@ -102,7 +112,7 @@ def notes(found: Import, counts: Counts) -> Iterable[str]:
     )
     if counts.moved:
         pairs = [f"{name} is {task}" for name, task in counts.moved.items()]
-        yield f"moved: {len(pairs)} under another category here: {_first(pairs)}"
+        yield f"moved: {len(pairs)} under another category here: {first(pairs)}"
     if counts.unknown:
         total = sum(counts.unknown.values())
         yield f"unknown: {_sources(total)} for names that the suite does not have: {_counted(counts.unknown)}"
@@ -114,7 +124,8 @@ def notes(found: Import, counts: Counts) -> Iterable[str]:
 
 
 def _format_of(file: Path) -> str | None:
-    formats = (_format_of_record(record) for record in records_of(file) if isinstance(record, dict))
+    records = records_of(file, Counter())
+    formats = (_format_of_record(record) for record in records if isinstance(record, dict))
     return next((name for name in formats if name), None)
 
 
@@ -127,16 +138,8 @@ def _format_of_record(record: Mapping[str, Any]) -> str | None:
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    return _first([f"{name} ({count})" for name, count in sorted(counts.items(), key=lambda one: -one[1])])
-
-
-def _first(texts: list[str]) -> str:
-    return ", ".join(texts[:SHOWN]) + (f", and {len(texts) - SHOWN} more" if len(texts) > SHOWN else "")
+    return first([f"{name} ({count})" for name, count in sorted(counts.items(), key=lambda one: -one[1])])
 
 
 def _sources(count: int) -> str:
-    return _many(count, "source")
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return many(count, "source")

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from agents.context import EvaluatorLike, no_code
 from agents.log import sha_of
+from agents.report_table import many
 from agents.runfolder import Run, candidates_of, imported_of
 from agents.verdicts import Recorded
 from evaluator.records import Evaluation
@@ -27,7 +28,10 @@ WIDEST_VERDICT = 34  # runtime_error: out_of_bounds_write
 
 @dataclass(frozen=True)
 class Logged:
-    """One source of a task where it first stands in the log, with what was said of it: ours, or else its origin's."""
+    """One source of a task where it first stands in the log, with what was said of it: ours, or else its origin's.
+
+    `times`: how many candidates have it.
+    """
 
     task: str
     index: int
@@ -35,6 +39,7 @@ class Logged:
     source: str
     before: Evaluation | None = None
     origin: Recorded | None = None
+    times: int = 1
 
     @property
     def before_text(self) -> str:
@@ -68,15 +73,18 @@ def re_evaluate(
     The hidden cases are the run's own. `targets` are the run's where none are given; `evaluator` stands in for this
     machine's. The log stays as it is. Returns 0 when no status and no reason changed, else 1. Raises UserError.
     """
-    sources, not_built = _sources(run)
     if run.simulation_notice:
         print(run.simulation_notice)
+    print(f"run {run.path}: every source judged again", flush=True)  # torch takes seconds, the evaluator more
+    sources, not_built = _sources(run)
     at_once = workers or os.cpu_count() or 1
     if not_built:
-        total = sum(not_built.values())
-        print(f"not judged, since their tasks are not built yet: {total} sources of {len(not_built)} tasks")
+        total = f"{many(sum(not_built.values()), 'source')} of {many(len(not_built), 'task')}"
+        print(f"not judged, since their tasks are not built yet: {total}")
+    submitted = many(sum(logged.times for logged, _ in sources), "candidate")
+    print(f"{submitted}, {many(len(sources), 'different source')}: equal ones of a task are judged once")
     widest = max((len(logged.task) for logged, _ in sources), default=4)
-    print(_line(" ", "task", widest, "index", "round", "before", "after", "traffic", "now"))
+    print(_line(" ", "task", widest, "index", "round", "before", "after", "traffic", "now"), flush=True)
     kinds: Counter[str] = Counter()
     new = 0
     with closing(_judged(run, sources, at_once, targets, evaluator)) as judged:
@@ -93,16 +101,20 @@ def logged_sources(run: Run, task: str) -> list[Logged]:
     """The distinct sources in a task's log, in order, with the latest verdict that is one."""
     events = run.events(task)
     found: dict[str, Logged] = {}
+    submitted: dict[int, str] = {}
     for one in imported_of(task, events):
+        submitted[one.index] = one.source
         logged = Logged(task, one.index, one.round, one.source, origin=_telling(one.recorded))
         found.setdefault(one.source, logged)
     for candidate in candidates_of(task, events):
+        submitted[candidate.index] = candidate.source
         place = found.get(candidate.source) or candidate
         verdict = None if candidate.evaluation.status is Status.INFRA_ERROR else candidate.evaluation
         before = verdict or (place.before if isinstance(place, Logged) else None)
         origin = place.origin if isinstance(place, Logged) else None
         found[candidate.source] = Logged(task, place.index, place.round, candidate.source, before, origin)
-    return list(found.values())
+    times = Counter(submitted.values())
+    return [replace(one, times=times[one.source]) for one in found.values()]
 
 
 def _telling(recorded: Recorded | None) -> Recorded | None:
@@ -181,4 +193,4 @@ def _summary(count: int, kinds: Counter[str], new: int) -> str:
     changed = f"{sum(kinds.values())} changed"
     by_kind = "; ".join(f"{times} {kind}" for kind, times in kinds.most_common())
     unknown = f", {new} without an earlier verdict" if new else ""
-    return f"{count} sources, {changed}{f' ({by_kind})' if kinds else ''}{unknown}"
+    return f"{many(count, 'source')}, {changed}{f' ({by_kind})' if kinds else ''}{unknown}"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agents.report_table import many
 from agents.runfolder import Run
 from tasks.errors import UserError
 
@@ -28,35 +29,44 @@ def replay(
 
     With a method, options or a folder of prompts other than the run's: prints how far these get on the recorded
     answers. Options without a method are those of the run's method, beside what the run set. Returns 1 only where the
-    method itself fails. `until` takes rounds 1 to that one. Raises UserError.
+    method itself fails. `until` takes rounds 1 to that one. Raises UserError, also for a damaged log.
     """
     if run.imported:
         raise UserError(
             f"{run.path} holds imported kernels, so there is no method to replay; "
             "judge them again by --re-evaluate, or read them by --task ID"
         )
-    if until is not None and until < 1:
-        raise UserError("--until counts rounds from 1")
-    if method is None and not method_options and prompts is None:
-        from agents.replay import replay_run
+    changed = method is not None or bool(method_options) or prompts is not None
+    check_until(until, run.config.rounds if changed else run.rounds)
+    if changed:
+        return tell_rerun(run, _rerun(run, method, method_options or {}, prompts, until))
+    from agents.replay import replay_run
 
-        return tell_replay(replay_run(run, until))
-    return tell_rerun(run, _rerun(run, method, method_options or {}, prompts, until))
+    replayed = replay_run(run, until)
+    code = tell_replay(replayed)
+    _tell_waiting(run, [one.task for one in replayed])
+    return code
+
+
+def check_until(until: int | None, rounds: int) -> None:
+    """Raises UserError for a last round that a run of `rounds` does not have."""
+    if until is not None and not 1 <= until <= rounds:
+        raise UserError(f"--until counts rounds from 1, and the run has {rounds}; there is no round {until}")
 
 
 def tell_replay(replayed: Sequence[Replayed]) -> int:
     """Prints what replays found. Returns the exit code of `replay`."""
     for one in replayed:
         extent = "" if one.complete else ", as far as the unfinished log goes"
-        verdict = f"DIVERGES in {len(one.divergences)} places" if one.divergences else "reproduced"
-        print(f"{one.task}: {verdict}, {one.events} events the same{extent}")
+        verdict = f"DIVERGES in {many(len(one.divergences), 'place')}" if one.divergences else "reproduced"
+        print(f"{one.task}: {verdict}, {many(one.events, 'event')} the same{extent}")
         for divergence in one.divergences[:MOST_SHOWN]:
             print(f"    {divergence}")
             _print_diff(divergence.diff)
     same = not any(one.divergences for one in replayed)
     events = sum(one.events for one in replayed)
     print(
-        f"{len(replayed)} tasks, {events} events: "
+        f"{many(len(replayed), 'task')}, {many(events, 'event')}: "
         + ("the log is reproduced event for event, with no live call" if same else "the replay differs from the log")
     )
     return 0 if same else 1
@@ -78,8 +88,9 @@ def tell_rerun(run: Run, reruns: Sequence[Rerun]) -> int:
     states = Counter(one.end.state for one in reruns)
     best = Counter(str(one.best.evaluation.status) if one.best else "nothing judged" for one in reruns)
     ends = f"{states['done']} followed to the end, {states['stopped']} stopped, {states['error']} failed"
-    print(f"{len(reruns)} tasks: {_shares(reruns)}; {ends}")
+    print(f"{many(len(reruns), 'task')}: {_shares(reruns)}; {ends}")
     print(f"best of what could be followed: {', '.join(f'{count} {status}' for status, count in best.most_common())}")
+    _tell_waiting(run, [one.task for one in reruns])
     print("nothing live was called: every reply and verdict is the log's")
     return 1 if states["error"] else 0
 
@@ -101,7 +112,15 @@ def _rerun(
 def _shares(reruns: Sequence[Rerun]) -> str:
     requests, matched = sum(one.requests for one in reruns), sum(one.matched for one in reruns)
     sources, judged = sum(one.sources for one in reruns), sum(one.judged for one in reruns)
-    return f"{matched} of {requests} requests have a recorded reply, {judged} of {sources} sources a recorded verdict"
+    replies = f"{matched} of {many(requests, 'request')} with a recorded reply"
+    return f"{replies}, {judged} of {many(sources, 'source')} with a recorded verdict"
+
+
+def _tell_waiting(run: Run, begun: Sequence[str]) -> None:
+    """A task without a log is none of those that were gone through: say which."""
+    waiting = [task for task in run.tasks if task not in begun]
+    if waiting:
+        print(f"not begun, so not replayed: {', '.join(waiting)}")
 
 
 def _best_text(one: Rerun) -> str:

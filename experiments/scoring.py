@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agents.imports import import_run
 from agents.newrun import find_run
+from agents.report_table import many
 from agents.runfolder import Run, open_run
 from experiments.outcomes import compared, counts_of, outcomes_of
 from tasks.errors import UserError
@@ -30,21 +31,22 @@ def scoring(
 
     Returns 0, 1 when the machine failed some (say it again to go on), 130 when interrupted. Raises UserError.
     """
-    from evaluator.judge import Evaluator
     from evaluator.targets import targets_named
     from experiments.score import cores, score
 
     targets_named(targets)
     run = _run(path, out, form, model)
+    print(f"run {run.path}: {many(len(run.tasks), 'task')}; starting the evaluator", flush=True)
+    from evaluator.judge import Evaluator  # torch, some seconds
+
     workers = workers or cores()
     with Evaluator(targets=targets, workers=workers, secret=run.secret) as judge:
-        print(f"run {run.path}: {len(run.tasks)} tasks", flush=True)
         end = score(run, judge, workers=workers, say=lambda line: print(line, flush=True))
-    print(f"{end.judged} sources judged now, {end.before} before")
+    print(f"{many(end.judged, 'source')} judged now, {end.before} before")
     print()
     report(run, compare=compare)
     if end.infra:
-        print(f"{end.infra} were not judged, since the machine failed", file=sys.stderr)
+        print(f"not judged, since the machine failed: {many(end.infra, 'source')}", file=sys.stderr)
     if end.interrupted or end.infra:
         print(f"go on with: python -m experiments score {run.path}")
     return 130 if end.interrupted else 1 if end.infra else 0
@@ -54,8 +56,8 @@ def report(run: Run, *, compare: bool) -> None:
     """Prints the outcomes of a scored run; with `compare` beside what the origin said."""
     outcomes = outcomes_of(run)
     evaluated, loaded = counts_of(outcomes)
-    _print_counts("sources for built tasks, judged in full", evaluated)
-    _print_counts("sources for tasks that are not built: static checks and load stage only", loaded)
+    _print_counts("for built tasks, judged in full", evaluated)
+    _print_counts("for tasks that are not built: static checks and load stage only", loaded)
     if not compare:
         return
     pairs, differing = compared(outcomes)
@@ -74,7 +76,7 @@ def report(run: Run, *, compare: bool) -> None:
 
 def _print_counts(title: str, counts: Counter[str]) -> None:
     if counts:
-        print(f"{sum(counts.values())} {title}")
+        print(f"{many(sum(counts.values()), 'source')} {title}")
         for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
             print(f"{count:>6}  {name}")
         print()

@@ -13,6 +13,7 @@ from agents.log import Event, texts_of
 from agents.runfolder import ImportedSource, LoggedCandidate, Run, candidates_of, imported_of
 from agents.verdicts import Recorded
 from evaluator.records import Evaluation
+from experiments.replay import check_until
 from tasks.errors import UserError, unknown
 
 if TYPE_CHECKING:
@@ -39,10 +40,12 @@ def step(run: Run, task_id: str, *, until: int | None = None) -> int:
     """Prints one task of a run, up to and with round `until`. Returns exit code 0.
 
     On a terminal each step waits for Enter, and `q` ends; elsewhere all comes at once, without colours. `task_id` is an
-    id, or its last part. Raises UserError for a task that the run does not have, or has not begun.
+    id, or its last part. Raises UserError for a task that the run does not have, or has not begun, a round that it does
+    not have, and a damaged log.
     """
     from rich.console import Console
 
+    check_until(until, run.rounds)
     task = _named(run, task_id)
     steps = steps_of(run, task, until)
     if not steps:

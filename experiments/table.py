@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 
 from agents.accounts import account_and_states
-from agents.report_table import print_account
+from agents.report_table import PLAIN_WIDTH, many, print_account
 from agents.runfolder import Run
 from tasks.errors import UserError
 
@@ -17,7 +18,7 @@ def table(run: Run, *, recorded: bool = False) -> int:
         raise UserError(f"{run.path} was not imported: there are only its own verdicts")
     recorded = recorded or (run.imported and not run.record.get("scored"))
     account, states = account_and_states(run, recorded=recorded)  # a damaged log is told before anything is printed
-    print(f"{run.path.name}: method {run.record['method']}, model {run.config.model}, {run.rounds} rounds")
+    print(f"{run.path.name}: method {run.record['method']}, model {run.config.model}, {many(run.rounds, 'round')}")
     if run.simulation_notice:
         print(run.simulation_notice)
     if run.imported:
@@ -32,7 +33,7 @@ def table(run: Run, *, recorded: bool = False) -> int:
 def _whose(recorded: bool) -> str:
     if recorded:
         return (
-            "IMPORTED: verdicts and speedups as the origin recorded them, not measured here; round 1 is its first. "
+            "IMPORTED: verdicts and speedups as the origin recorded them, not measured here; round 1 is its first.\n"
             "A task of which it tells no change stands where it stood."
         )
     return "IMPORTED: sources from elsewhere with this project's own verdicts; --recorded shows the origin's"
@@ -42,4 +43,4 @@ def _print_unfinished(states: Mapping[str, str]) -> None:
     for state in ("waiting", "unfinished", "stopped", "error"):
         tasks = [task for task, its in states.items() if its == state]
         if tasks:
-            print(f"{state}: {', '.join(tasks)}")
+            print(textwrap.fill(f"{state}: {', '.join(tasks)}", PLAIN_WIDTH, break_on_hyphens=False))

@@ -1,7 +1,7 @@
 """Readers of other projects' kernels, one file a format; here is what they share.
 
-A file that is no JSON is the user's mistake, one line. A record that is no source is left out, counted, and the import
-goes on.
+A file that is no JSON is the user's mistake, one line. A record that is no source, or a broken line among others, is
+left out, counted, and the import goes on.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import math
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tasks.errors import UserError
 
 T = TypeVar("T")
+SHOWN = 5
 # KernelBenchX and TritonBench write 146 of them between a source and its test; rulers in ordinary code are shorter
 SEPARATOR = re.compile(r"^#{140,}", re.MULTILINE)
 
@@ -47,18 +48,43 @@ def unix(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def records_of(path: Path) -> list[Any]:
-    """The records in a file of JSON lines, or in one JSON list. Raises UserError for a broken or an empty file."""
+def records_of(path: Path, left_out: Counter[str]) -> list[Any]:
+    """The records in a file of JSON lines, or in one JSON list.
+
+    A broken line is counted in `left_out`, under a text that names the first ones by number. Raises UserError for an
+    empty file, a broken list, or lines that are broken one and all.
+    """
     text = text_of(path)
     if text.lstrip().startswith("["):
-        records = _json(path, 1, text)
+        records = list(_json(path, 1, text))
     else:
-        # not `splitlines`: that cuts at a line separator inside of a string too
-        lines = enumerate(text.split("\n"), 1)
-        records = [_json(path, number, line) for number, line in lines if line.strip()]
+        records, broken = _lines_of(path, text)
+        if broken and not records:
+            raise next(iter(broken.values()))
+        if broken:
+            numbers = f"{'line' if len(broken) == 1 else 'lines'} {first(list(map(str, broken)))}"
+            left_out[f"broken JSON in {path.name}, {numbers}"] += len(broken)
     if not records:
         raise UserError(f"{path} is empty: no record to import")
-    return list(records)
+    return records
+
+
+def _lines_of(path: Path, text: str) -> tuple[list[Any], dict[int, UserError]]:
+    """The records, and what is wrong with the other lines, by number."""
+    records, broken = [], {}
+    # not `splitlines`: that cuts at a line separator inside of a string too
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                records.append(_json(path, number, line))
+            except UserError as error:
+                broken[number] = error
+    return records, broken
+
+
+def first(texts: Sequence[str]) -> str:
+    """The first SHOWN of them in a row, and how many more there are."""
+    return ", ".join(texts[:SHOWN]) + (f", and {len(texts) - SHOWN} more" if len(texts) > SHOWN else "")
 
 
 def files_in(path: Path, *patterns: str) -> list[Path]:
@@ -112,6 +138,11 @@ def without_test(source: str) -> str | None:
     found = SEPARATOR.search(source)
     own = source[: found.start()].strip("\n") if found else source
     return own.rstrip() + "\n" if own.strip() else None
+
+
+def leads_out(path: Path, folder: Path) -> bool:
+    """Whether a path in `folder` is a link, or behind one, to something elsewhere."""
+    return not path.resolve().is_relative_to(folder.resolve())
 
 
 def model_of(path: Path, model: str | None) -> str:

@@ -45,7 +45,7 @@ def read(path: Path, *, model: str | None = None) -> Import:
     the corpus has run together; they are kept as they are. Raises UserError for a broken or empty file.
     """
     left_out: Counter[str] = Counter()
-    changes = kept(records_of(path), _change, left_out)
+    changes = kept(records_of(path, left_out), _change, left_out)
     sources: list[Foreign] = []
     latest: dict[str, State] = {}
     for change in sorted(changes, key=lambda one: one.from_round):

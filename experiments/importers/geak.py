@@ -29,7 +29,7 @@ def read(path: Path, *, model: str | None = None) -> Import:
     files = _rounds([file for file in files_in(path, "*.jsonl", "*.json") if not MEMORY.search(file.stem)], path)
     sources: list[Foreign] = []
     for round_, file in files.items():
-        sources += kept(records_of(file), partial(_foreign, round_), left_out)
+        sources += kept(records_of(file, left_out), partial(_foreign, round_), left_out)
     origin = {"format": "geak", "files": [file.name for file in files.values()]}
     return Import(sources, model_of(path, model), origin, left_out)
 

@@ -26,7 +26,7 @@ def read(path: Path, *, model: str | None = None) -> Import:
     files = files_in(path, "*.jsonl", "*.json")
     sources: list[Foreign] = []
     for lane, file in enumerate(files):
-        sources += kept(records_of(file), partial(_foreign, lane), left_out)
+        sources += kept(records_of(file, left_out), partial(_foreign, lane), left_out)
     origin = {"format": "predictions", "files": [file.name for file in files]}
     return Import(sources, model_of(path, model), origin, left_out)
 
