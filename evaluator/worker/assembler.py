@@ -6,10 +6,11 @@ it have passed. So the compiler goes on without it, and the worker asks for all 
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +33,7 @@ class Assembler:
     waits: bool = False
     last: Future[Resources] | None = None
     _threads: ThreadPoolExecutor | None = None
+    _begun: list[Future[Resources]] = field(default_factory=list)
     own: set[int] = field(default_factory=set)
     """Ids of the system's threads that are this assembler's."""
 
@@ -50,6 +52,8 @@ class Assembler:
     def start(self) -> None:
         """From here on ptxas runs beside the work; called in a child."""
         self._threads = ThreadPoolExecutor(THREADS, initializer=self._register)
+        # a candidate's fork takes with it the pipe by which a program that is being started reports, and holds it open
+        os.register_at_fork(before=lambda: wait(self._begun))
 
     def _register(self) -> None:
         self.own.add(threading.get_native_id())
@@ -60,6 +64,7 @@ class Assembler:
             if self.waits or self._threads is None:
                 return assemble(ptx, metadata)
             self.last = self._threads.submit(_assembled, assemble, ptx, dict(metadata))
+            self._begun.append(self.last)
         return b""
 
     def taken(self) -> Future[Resources] | None:

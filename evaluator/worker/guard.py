@@ -7,7 +7,7 @@ A dispatch mode sees the operations that reach a tensor's data; a function mode 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,17 +38,26 @@ QUERY = {
     "numel", "dim", "storage_offset", "_has_compatible_shallow_copy_type", "record_stream",
 }  # fmt: skip
 ALLOWED = ALLOCATE | VIEW | COPY | QUERY
+FROM_PYTHON = {"lift_fresh", "fill_", "full", "full_like", "new_full", "scalar_tensor"}
 # printing reads the data, and switches the modes off itself
 LEAVES_TORCH = {"numpy", "tolist", "__dlpack__", "__array__", "__repr__", "__str__", "__format__"}
 
 
 class TorchRecord:
-    """The torch operations of one call, and which storages torch or a kernel wrote last (neither: nobody did)."""
+    """The torch operations of one call, and which storages torch or a kernel wrote last (neither: nobody did).
 
-    def __init__(self) -> None:
+    `torch_made` are the storages that hold what torch computed at import, or a copy of it, whoever wrote them since;
+    `left` tells that such values went to Python, from where a tensor that is made there may have them.
+    """
+
+    def __init__(self, at_import: TorchRecord | None = None) -> None:
+        """Of a call after `at_import`; without it, of the import itself."""
+        self.importing = at_import is None
         self.computed: Counter[str] = Counter()
         self.kernel_wrote: set[int] = set()
         self.torch_wrote: set[int] = set()
+        self.torch_made: set[int] = set(at_import.torch_made) if at_import else set()
+        self.left = False
         self.kept: list[Any] = []
 
     def seen(self, name: str, result: Any, args: tuple[Any, ...], mutates: bool) -> None:
@@ -56,13 +65,20 @@ class TorchRecord:
             self.computed[name] += 1
         tensors = [item for item in _flat(result) if isinstance(item, torch.Tensor)]
         self.kept += tensors  # a storage that stays alive keeps its address to itself
+        made = self.holds_made(args)
+        self.left |= made and name == "_local_scalar_dense"
+        if made or (self.importing and (name not in ALLOWED or (self.left and name in FROM_PYTHON))):
+            self.torch_made |= _pointers([*tensors, *(args[:1] if mutates else ())])
         if name in POISONED:
             _poison(tensors)
         elif mutates or name not in VIEW:
-            written = [args[0]] if mutates and args and isinstance(args[0], torch.Tensor) else tensors
-            pointers = {pointer for tensor in written if (pointer := pointer_of(tensor))}
+            pointers = _pointers(args[:1] if mutates and args and isinstance(args[0], torch.Tensor) else tensors)
             self.torch_wrote |= pointers
             self.kernel_wrote -= pointers
+
+    def holds_made(self, args: tuple[Any, ...]) -> bool:
+        """Whether one of these holds what torch computed."""
+        return bool(self.torch_made) and not self.torch_made.isdisjoint(_pointers(_flat(list(args))))
 
     def launched(self, pointers: set[int]) -> None:
         """A kernel stored to the storages at these addresses."""
@@ -71,6 +87,11 @@ class TorchRecord:
     def writer(self, pointer: int) -> str | None:
         """Who wrote this storage last: kernel, torch, or None."""
         return "kernel" if pointer in self.kernel_wrote else "torch" if pointer in self.torch_wrote else None
+
+
+def _pointers(values: Iterable[Any]) -> set[int]:
+    """Where the storages of the tensors among these are."""
+    return {pointer for value in values if isinstance(value, torch.Tensor) and (pointer := pointer_of(value))}
 
 
 def _poison(tensors: list[torch.Tensor]) -> None:
@@ -106,6 +127,7 @@ class _Function(TorchFunctionMode):
             return func(*args, **kwargs)  # it is sent to the CPU where it is used
         if name in LEAVES_TORCH:
             self.record.computed[name] += 1
+            self.record.left |= self.record.holds_made(args)
         if name in ("cpu", "cuda", "to") and args and isinstance(args[0], torch.Tensor):
             return _moved(name, func, args, kwargs)
         on_host = devices.factory_on_host(kwargs) if name in FACTORIES else _made_from_host(args, kwargs)
@@ -139,9 +161,9 @@ def _made_from_host(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 @contextmanager
-def watched() -> Iterator[TorchRecord]:
-    """Records every torch operation made inside."""
-    record = TorchRecord()
+def watched(at_import: TorchRecord | None = None) -> Iterator[TorchRecord]:
+    """Records every torch operation made inside: at import, or in a call after it."""
+    record = TorchRecord(at_import)
     with _Function(record), _Dispatch(record):
         yield record
 
