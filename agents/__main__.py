@@ -1,4 +1,5 @@
-"""`python -m agents`: the methods there are, whether one of your own keeps the contract, and what a model reads."""
+"""`python -m agents`: the methods there are, whether one of your own keeps the contract, what a model reads, and
+whether it answers."""
 
 from __future__ import annotations
 
@@ -14,6 +15,8 @@ examples:
   python -m agents methods
   python -m agents methods --check my_method.py:MyMethod
   python -m agents methods --check my_package.methods:MyMethod
+  python -m agents models
+  python -m agents models --check openai/gpt-5-mini
   python -m agents prompt generate --task Math/softmax
   python -m agents prompt fix --task path/to/my_task.py --prompts my_prompts
 
@@ -23,17 +26,29 @@ DRY_TASK = "Math/softmax"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line. Returns the exit code: 0, 1 for a method that breaks the contract, 2 for a mistake."""
+    """The command line. Returns the exit code: 0, 1 for a method that breaks the contract or a model that gives no
+    answer, 2 for a mistake."""
     arguments = _parser().parse_args(argv)
     try:
         if arguments.command == "prompt":
             from agents.prompting import show_prompt
 
             return show_prompt(arguments.template, arguments.task, arguments.prompts)
+        if arguments.command == "models":
+            return models(arguments.check, arguments.base_url)
         return check(arguments.check) if arguments.check else show_methods()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+
+
+def models(name: str | None, base_url: str | None) -> int:
+    """Asks one model a short question, or lists the providers."""
+    from agents.models.probe import check_model, show_providers
+
+    if name is None and base_url:
+        raise UserError("--base-url goes with --check MODEL")
+    return check_model(name, base_url) if name else show_providers()
 
 
 def show_methods() -> int:
@@ -72,6 +87,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="METHOD",
         help="say whether the adapter path/file.py:Class or module:Class keeps the contract",
     )
+    providers = commands.add_parser(
+        "models", help="list the providers, or ask one model a short question", epilog=EXAMPLES, formatter_class=raw
+    )
+    providers.add_argument("--check", metavar="MODEL", help="send one short request, and show what comes of it")
+    providers.add_argument("--base-url", metavar="URL", help="with --check: the root of the server to ask")
     prompt = commands.add_parser(
         "prompt", help="print what a model would read of a task", epilog=EXAMPLES, formatter_class=raw
     )

@@ -1,8 +1,9 @@
 """Budgets: what a run may spend in all. Reserved before a request at its upper bound, settled after it at what it took.
 
 What is spent and what is reserved together never pass a budget, however many threads ask, as long as the provider
-keeps to the output bound that it was given. A request that failed counts nothing: nobody says what it cost. Tokens,
-dollars and requests count over all sessions of a run, minutes from the start of this one.
+keeps to the output bound that it was given. An attempt that failed counts as much as it could take where it may be
+billed all the same, else nothing. Tokens, dollars and requests count over all sessions of a run, minutes from the start
+of this one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.context import Halt
@@ -88,7 +89,8 @@ def spent_on(usage: Usage, bound: Bound, price: Price | None) -> Spent:
 
 
 def spent_in(events: list[Event], price: Price | None, *, simulated: bool) -> Spent:
-    """What the replies in one task's log spent. Those without a cost are priced now."""
+    """What the replies in one task's log spent, with the attempts before them that may be billed. Those without a cost
+    are priced now."""
     texts = texts_of(events)
     asked = {(event["key"], event["n"]): event for event in events if event["type"] == "request"}
     total = NOTHING
@@ -98,6 +100,8 @@ def spent_in(events: list[Event], price: Price | None, *, simulated: bool) -> Sp
             messages = (texts[message["text"]] for message in request["messages"])
             bound = NO_TOKENS if simulated else bound_of(messages, request["params"])
             total += spent_on(priced(Usage(**event["usage"]), price), bound, price)
+            for _ in range(event.get("lost", 0)):
+                total += most_spent(bound, price)
     return total
 
 
@@ -105,7 +109,7 @@ def priced(usage: Usage, price: Price | None) -> Usage:
     """The usage with its cost, where that can be known and is not there yet."""
     if usage.usd is not None or price is None:
         return usage
-    return Usage(**{**vars(usage), "usd": price.cost(usage)})
+    return replace(usage, usd=price.cost(usage))
 
 
 def is_budget(reason: str | None) -> bool:
@@ -179,7 +183,7 @@ class Budget:
     def _lacking(self, most: Spent) -> str | None:
         after = self.spent + self._reserved + most
         if self._max_requests is not None and after.requests > self._max_requests:
-            return f"--max-requests {self._max_requests}: {self.spent.requests} were answered"
+            return f"--max-requests {self._max_requests}: {self.spent.requests} were used"
         if self._max_tokens is not None and after.tokens > self._max_tokens:
             took = f"{self.spent.tokens:,} were used, and the next request may take {most.tokens:,}"
             return f"--max-tokens {self._max_tokens}: {took}"

@@ -20,9 +20,9 @@ class RunConfig:
     """Everything that decides what a run does. Paths are absolute, so that a run resumes from any folder.
 
     `tasks` are ids and paths of task files, `method_options` the method's fields, `params` sampling parameters of
-    every request, `prompts` a folder of templates that come before the built-in ones. From `model_concurrency` on stand
-    the limits, which a resumed run may change; None is no limit. `price` is (input, output) or (input, cached, output)
-    in USD for a million tokens; None is that of litellm's table.
+    every request, `prompts` a folder of templates that come before the built-in ones, `diagnosis_chars` the longest
+    diagnosis. From `model_concurrency` on stand the limits, which a resumed run may change; None is no limit. `price`
+    is (input, output) or (input, cached, output) in USD for a million tokens; None is that of litellm's table.
     """
 
     method: str
@@ -37,6 +37,7 @@ class RunConfig:
     params: Mapping[str, Any] = field(default_factory=dict)
     prompts: str | None = None
     base_url: str | None = None
+    diagnosis_chars: int = 4000
     model_concurrency: int = 16
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
@@ -76,6 +77,7 @@ SETTINGS: Mapping[str, tuple[type, ...]] = {
     "seed": (int,),
     "out": (str,),
     "prompts": (str,),
+    "diagnosis_chars": (int,),
     "base_url": (str,),
     "method_options": (dict,),
     "params": (dict,),

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from agents import ranking
 from agents.brief import case_lines
+from agents.cutoff import CutReplies
 from agents.extract import code_of
 from agents.journal import Diverged, Journal
 from agents.log import Event, sha_of
@@ -124,6 +125,7 @@ class LoopContext:
         self._evaluations = 0
         self._notes = 0
         self._cases: list[str] | None = None
+        self._cut = CutReplies()
 
     @property
     def best(self) -> Candidate | None:
@@ -200,7 +202,8 @@ class LoopContext:
         if event is None:
             return None
         text = self._journal.text(event["text"])
-        return Reply(text, code_of(text), event["finish_reason"], Usage(**event["usage"]))
+        reply = Reply(text, code_of(text), event["finish_reason"], Usage(**event["usage"]))
+        return self._cut.heard(asked.request.lane, reply)
 
     def _call(self, asked: Asked) -> Reply:
         self._check_stop()
@@ -214,13 +217,16 @@ class LoopContext:
             "n": asked.n,
             "text": sha_of(reply.text),
             "finish_reason": reply.finish_reason,
-            "usage": vars(reply.usage),
+            "usage": reply.usage.logged(),
         }
         if reply.tries != 1:
             event["tries"] = reply.tries
+        if reply.lost:
+            event["lost"] = reply.lost
         self._journal.record(event, [reply.text], durable=True)
         # the source is taken out here for live and recorded replies alike, so that both are read by the same rule
-        return Reply(reply.text, code_of(reply.text), reply.finish_reason, reply.usage)
+        reply = Reply(reply.text, code_of(reply.text), reply.finish_reason, reply.usage)
+        return self._cut.heard(asked.request.lane, reply)
 
     def _place(self, submission: Submission) -> tuple[Event, str]:
         """What an evaluation's event will say besides the verdict, fixed before any thread starts."""
@@ -253,6 +259,7 @@ class LoopContext:
         verdict = (
             self._evaluator.evaluate(self.task, source) if source.strip() else no_code(self.task.id, place["source"])
         )
+        verdict = self._cut.told(place["lane"], source, verdict)
         event = {"type": "evaluation", **place, "evaluation": logged_verdict(verdict)}
         self._journal.record(event, [source], durable=True)
         if verdict.status is Status.INFRA_ERROR:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator
@@ -14,8 +15,12 @@ THINKING = re.compile(r"<(think|thinking)>.*?(</\1>|\Z)", re.DOTALL)
 OPENING = re.compile(r"^(?P<indent>[ \t]*)(?P<lead>.*?)(?P<ticks>`{3,}|~{3,})[ \t]*(?P<tag>[\w+.#-]*)[^`\n]*$")
 FUNCTION = re.compile(r"^[ \t]*def \w+ ?\(", re.MULTILINE)
 STATEMENT = re.compile(r"^(import [\w.]+|from [\w.]+ import |@[\w.]+|def \w+ ?\(|class \w+ ?[(:])")
+OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
+NO_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
 MAX_CUTS = 60
+MAX_OBJECTS = 20
 MAX_FENCE_LINE = 400
+JSON = json.JSONDecoder(strict=False)
 
 
 @dataclass(frozen=True)
@@ -29,20 +34,29 @@ class Block:
 def code_of(text: str) -> str | None:
     """The Python source in a reply, ended by one newline; None when there is none. Never raises.
 
-    Thinking between tags is not read. Of several fenced blocks, one with a `@triton.jit` kernel comes first, then one
-    that parses, then the longest, then the last. A fence that never closes runs to the end. Without fences, a JSON
-    object with "code", or the lines from the first statement on. A block that is meant as Python is given back
-    even if it does not parse, so that the author hears of the syntax error.
+    A reply that is a program as a whole is that program. Else thinking between tags is not read. Of several fenced
+    blocks, one with a `@triton.jit` kernel comes first, then one that parses, then the longest, then the last. A fence
+    that never closes runs to the end. Without fences, a JSON object with "code", or the lines from the first statement
+    on. A block that is meant as Python is given back even if it does not parse, so that the author hears of the
+    syntax error.
     """
-    text = _spoken(text)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    spoken = _spoken(text)
+    for whole in (text, spoken):
+        if _is_file(whole):
+            return _clean(whole)
+    return _found_in(spoken)
+
+
+def _found_in(text: str) -> str | None:
+    """`code_of` for a text that is more than a program."""
     blocks = list(_blocks(text))
-    for whole in (text, *(block.text for block in blocks if block.tag in ("", "json"))):
-        code = _json_code(whole)
+    for part in (*(block.text for block in blocks if block.tag in ("", "json")), text):
+        code = _json_code(part)
         if code is not None:
             return code_of(code) if "```" in code else _clean(code) if code.strip() else None
     sources = [_clean(block.text) for block in blocks if _is_python(block)]
-    if blocks and not any(map(_parses, sources)):
-        sources += [_clean(wide) for wide in _widest(text) if _parses(wide)]
+    sources += [_clean(wide) for wide in _widest(text) if _is_file(wide)]
     if not sources and not blocks:
         sources = _unfenced(text)
     if not sources:
@@ -65,8 +79,8 @@ def prose_of(text: str, limit: int = 300) -> str:
 
 
 def _spoken(text: str) -> str:
-    """The text without thinking, with Unix line ends. A closing tag alone ends thinking that the server opened."""
-    text = THINKING.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    """The text without thinking. A closing tag alone ends thinking that the server opened."""
+    text = THINKING.sub("", text)
     for tag in ("</think>", "</thinking>"):
         text = text.rpartition(tag)[2]
     return text
@@ -88,7 +102,9 @@ def _blocks(text: str) -> Iterator[Block]:
 
 def _opening(line: str) -> re.Match[str] | None:
     """A line that opens a fence; after other words only if it names Python ("Here it is: ```python")."""
-    found = OPENING.match(line) if len(line) <= MAX_FENCE_LINE else None
+    if ("```" not in line and "~~~" not in line) or len(line) > MAX_FENCE_LINE:
+        return None
+    found = OPENING.match(line)
     if found and found["lead"] and found["tag"].lower() not in PYTHON_TAGS - {""}:
         return None
     return found
@@ -100,23 +116,24 @@ def _closes(line: str, ticks: str) -> bool:
 
 
 def _widest(text: str) -> Iterator[str]:
-    """From the first fence to the last: a source that itself holds a fence, in a docstring for example."""
+    """From the first fence to the last or the end: a source that itself holds fences, in a docstring for example."""
     lines = text.split("\n")
     fences = [i for i, line in enumerate(lines) if _opening(line)]
     if len(fences) > 2:
         yield "\n".join(lines[fences[0] + 1 : fences[-1]])
+        yield "\n".join(lines[fences[0] + 1 :])
 
 
 def _json_code(text: str) -> str | None:
-    text = text.strip()
-    if not (text.startswith("{") and text.endswith("}")):
-        return None
-    try:
-        data = json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return None
-    code = data.get("code")
-    return code if isinstance(code, str) else None
+    """The "code" of the first JSON object that begins a line and has one."""
+    for _, begin in zip(range(MAX_OBJECTS), OBJECT.finditer(text), strict=False):
+        try:
+            data, _ = JSON.raw_decode(text, begin.end() - 1)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(data.get("code"), str):
+            return str(data["code"])
+    return None
 
 
 def _is_python(block: Block) -> bool:
@@ -136,12 +153,23 @@ def _unfenced(text: str) -> list[str]:
         return []
     source = rest = _clean("\n".join(lines[start:]))
     for _ in range(MAX_CUTS):
-        if _parses(rest):
-            return [_clean(rest)] if FUNCTION.search(rest) else []
+        if _is_file(rest):
+            return [_clean(rest)]
         rest, gap, closing = rest.rstrip().rpartition("\n\n")
         if not gap or any(STATEMENT.match(line) or line[:1].isspace() for line in closing.split("\n")):
             break
     return [source] if "@triton.jit" in source and FUNCTION.search(source) else []
+
+
+def _is_file(text: str) -> bool:
+    """Whether it parses and defines a function, and no lone word of prose happens to be an expression."""
+    if not FUNCTION.search(text):
+        return False
+    try:
+        tree = parse(text)
+    except NO_PYTHON:
+        return False
+    return not any(isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) for node in tree.body)
 
 
 def _worth(source: str) -> tuple[bool, bool, int]:
@@ -151,7 +179,7 @@ def _worth(source: str) -> tuple[bool, bool, int]:
 def _parses(source: str) -> bool:
     try:
         parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except NO_PYTHON:
         return False
     return True
 

@@ -12,11 +12,14 @@ from typing import Any, NoReturn
 
 from agents.config import DEVICES, RunConfig, read_settings
 from agents.limits_flags import add_limit_flags, limits_in
-from agents.models import APPRENTICE
+from agents.models import APPRENTICE, FORMS
 from tasks.errors import UserError, unknown
 
 BESIDE_SETTINGS = ("config", "dry_run", "option", "param", "retry_errors")
-KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+# some of those that litellm takes
+OTHERS = ("DEEPSEEK_API_KEY", "GEMINI_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "OPENROUTER_API_KEY")
+# the kind of model that a key is for, by the key's variable
+KEYS = {"OPENAI_API_KEY": "openai", "ANTHROPIC_API_KEY": "anthropic", **dict.fromkeys(OTHERS, "litellm")}
 EXAMPLES = """\
 examples:
   python -m agents.run                                     the built-in simulation on every task; no key, no GPU
@@ -24,6 +27,7 @@ examples:
   python -m agents.run --model openai/gpt-5-mini --tasks softmax --dry-run
   python -m agents.run --model openai/gpt-5-mini --tasks softmax --max-usd 2
   python -m agents.run --model openai/qwen3 --base-url http://localhost:8000/v1
+  python -m agents.run --model litellm/gemini/gemini-2.5-flash --tasks softmax
   python -m agents.run --resume experiments/runs/20260101-120000-geak-offline-apprentice
 """
 
@@ -54,8 +58,17 @@ def make_parser() -> Parser:
     )
     add = parser.add_argument
     add("--method", metavar="NAME", help="a name, package.module:Class or path/file.py:Class (default: geak)")
-    add("--model", metavar="NAME", help=f"openai/<name> or {APPRENTICE} (the default where no key is set)")
-    add("--base-url", metavar="URL", help="an OpenAI-compatible server: vLLM, SGLang, Ollama, llama.cpp ...")
+    add(
+        "--model",
+        metavar="NAME",
+        help=f"{', '.join(FORMS[1:])}, or {APPRENTICE} (the default where no key is set); see: python -m agents models",
+    )
+    add(
+        "--base-url",
+        metavar="URL",
+        help="the server to ask instead of the provider's own: with openai/<name> any that speaks its protocol (vLLM, "
+        "SGLang, Ollama, llama.cpp), with anthropic/ and litellm/ names a gateway",
+    )
     add("--rounds", type=int, metavar="N", help="rounds for each task (default: 5)")
     add("--tasks", nargs="*", metavar="TASK", help="ids, categories, globs or task files (default: every built task)")
     add("--targets", metavar="LIST", help="GPUs to compile for, the first decides: sm90,gfx942 (default: sm90)")
@@ -69,6 +82,7 @@ def make_parser() -> Parser:
     )
     add("--out", metavar="DIR", help="the run's folder (default: experiments/runs/<time>-<method>-<model>)")
     add("--prompts", metavar="DIR", help="a folder of templates that come before the built-in ones")
+    add("--diagnosis-chars", type=int, metavar="N", help="characters of a diagnosis at most (default: 4000)")
     add("-o", "--option", action="append", metavar="KEY=VALUE", help="an option of the method; may be repeated")
     add("-p", "--param", action="append", metavar="KEY=VALUE", help="a sampling parameter; may be repeated")
     add("--config", metavar="FILE", help="settings in TOML, or a run.json to run again; flags come before them")
@@ -121,6 +135,7 @@ def resolve(args: argparse.Namespace) -> tuple[RunConfig, Path | None]:
         method_options={**settings.get("method_options", {}), **pairs("-o", flags.get("option", []))},
         params={**settings.get("params", {}), **_values(pairs("-p", flags.get("param", [])))},
         prompts=_folder(settings.get("prompts")),
+        diagnosis_chars=_at_least_one("diagnosis-chars", settings.get("diagnosis_chars", 4000)),
         base_url=_base_url(settings.get("base_url")),
         **limits_in(settings),
     )
@@ -142,9 +157,14 @@ def _model(settings: Mapping[str, Any]) -> str:
     if reasons:
         raise UserError(
             f"{reasons[0]} is set but no model is named, and nothing is spent by surprise: "
-            f"give --model openai/<name>, or --model {APPRENTICE} for the simulation"
+            f"give --model {_form_for(reasons[0])}, or --model {APPRENTICE} for the simulation"
         )
     return APPRENTICE
+
+
+def _form_for(reason: str) -> str:
+    family = KEYS.get(reason, "openai")
+    return next(form for form in FORMS if form.startswith(family))
 
 
 def _names(value: str | Iterable[str]) -> list[str]:

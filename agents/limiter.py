@@ -1,6 +1,6 @@
 """A model behind the limits of its run: requests at a time and a minute, tokens a minute, budgets. Adds the cost.
 
-Retries of one request are the client's own affair, and count as that one request.
+A client that tries a request again tells so, and each attempt is counted by itself.
 """
 
 from __future__ import annotations
@@ -12,11 +12,23 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from agents.budgets import NO_TOKENS, NOTHING, STEP_S, Bound, Budget, bound_of, most_spent, priced, spent_in, spent_on
+from agents.budgets import (
+    NO_TOKENS,
+    NOTHING,
+    STEP_S,
+    Bound,
+    Budget,
+    Spent,
+    bound_of,
+    most_spent,
+    priced,
+    spent_in,
+    spent_on,
+)
 from agents.context import Halt
 from agents.models.prices import Price, price_of
 from agents.models.retrying import Stopped
-from agents.protocol import Model, Reply, Request, Usage
+from agents.protocol import Model, ModelError, Reply, Request, Usage
 from agents.runfolder import Run
 
 WINDOW_S = 60.0
@@ -63,7 +75,7 @@ class Pace:
             pause(wait_s)
 
     def settle(self, begun: Begun, tokens: int) -> None:
-        """Count what an admitted request really took."""
+        """Count what an admitted request really took: 0 where it was refused."""
         with self._lock:
             begun.tokens = tokens
 
@@ -75,6 +87,41 @@ class Pace:
         if self._window and (full or (self._tokens is not None and used + tokens > self._tokens)):
             return self._window[0].at_s + WINDOW_S - now
         return 0.0
+
+
+class Tab:
+    """What one request sets aside and takes, attempt by attempt: its `Attempts`. Used from one thread."""
+
+    def __init__(self, budget: Budget, pace: Pace, most: Spent, pause: Callable[[float], None]) -> None:
+        """`most` is what one attempt can take; `pause` is that of `Pace.admit`."""
+        self.lost = 0
+        """Failed attempts that may be billed; each counts as much as it could take."""
+        self._budget = budget
+        self._pace = pace
+        self._most = most
+        self._pause = pause
+        self._open = False
+        self._begun: Begun | None = None
+
+    def again(self) -> None:
+        """Set aside for another attempt, and wait for its turn. Raises Halt."""
+        self._budget.reserve(self._most)
+        self._open = True
+        self._begun = self._pace.admit(self._most.tokens, self._pause)
+
+    def failed(self, *, billed: bool) -> None:
+        """Count an attempt that brought no answer."""
+        self.lost += self._open and billed
+        self.close(self._most if billed else NOTHING)
+
+    def close(self, spent: Spent) -> None:
+        """Count what the attempt took, and give the rest back; nothing when none is open."""
+        if self._open:
+            self._open = False
+            self._budget.settle(self._most, spent)
+        if self._begun:
+            self._pace.settle(self._begun, spent.tokens)
+            self._begun = None
 
 
 class Limiter:
@@ -105,28 +152,26 @@ class Limiter:
 
     def complete(self, request: Request) -> Reply:
         """The model's reply, with its cost."""
-        while not self._slots.acquire(timeout=STEP_S):
-            self.budget.check()
-        try:
+        # a stop needs no wake-up here: requests in flight are awaited anyway, and then each waiter finds out in turn
+        with self._slots:
             return self._ask(request, self._bound(request))
-        finally:
-            self._slots.release()
 
     def _ask(self, request: Request, bound: Bound) -> Reply:
-        most, spent = most_spent(bound, self._price), NOTHING
-        self.budget.reserve(most)
+        tab = Tab(self.budget, self._pace, most_spent(bound, self._price), self._pause)
         try:
-            begun = self._pace.admit(bound.tokens, self._pause)
-            reply = self._model.complete(request)
-            reply = replace(reply, usage=priced(reply.usage, self._price))
-            spent = spent_on(reply.usage, bound, self._price)
+            tab.again()
+            reply = self._model.complete(replace(request, attempts=tab))
+            usage = priced(reply.usage, self._price)
+            tab.close(spent_on(usage, bound, self._price))
         except Stopped as stopped:
             raise Halt("stopped", "asked to stop") from stopped
+        except ModelError as error:
+            tab.failed(billed=error.billed)
+            raise
         finally:
-            self.budget.settle(most, spent)
-        self._pace.settle(begun, spent.tokens)
-        self._tell_unknown(reply.usage)
-        return reply
+            tab.close(NOTHING)
+        self._tell_unknown(usage)
+        return replace(reply, usage=usage, lost=tab.lost)
 
     def _bound(self, request: Request) -> Bound:
         if self.simulated:

@@ -16,7 +16,7 @@ LIMITS: Sequence[tuple[str, Callable[[str], Any], str, str]] = (
     ("max_usd", float, "USD", "budget of the run in dollars; needs a known price"),
     ("max_tokens", int, "N", "budget of the run in tokens, in and out; for one reply it is -p max_tokens=N"),
     ("max_minutes", float, "MIN", "no request begins later than this; a resumed run starts from 0 again"),
-    ("max_requests", int, "N", "budget of the run in answered requests"),
+    ("max_requests", int, "N", "budget of the run in requests that were answered or may be billed"),
     ("price", str, "IN,OUT", "dollars for a million tokens, or IN,CACHED,OUT (default: litellm's table of prices)"),
 )
 NAMES = tuple(name for name, *_ in LIMITS)

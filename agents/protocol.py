@@ -21,37 +21,59 @@ class Message:
 
 @dataclass(frozen=True)
 class Usage:
-    """What one request cost; None means unknown, never zero."""
+    """What one request cost; None means unknown, never zero.
+
+    Cached tokens (read from a provider's cache) and written ones (put into it) are part of the input tokens.
+    """
 
     input_tokens: int | None = None
     cached_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     usd: float | None = None
+    written_tokens: int | None = None
+
+    def logged(self) -> dict[str, Any]:
+        """As it goes into a log: without the written tokens where nothing is said of any."""
+        return {name: value for name, value in vars(self).items() if name != "written_tokens" or value is not None}
+
+
+class Attempts(Protocol):
+    """What a client tells of the attempts at one request, so that each is reserved for. The first is not told."""
+
+    def failed(self, *, billed: bool) -> None:
+        """One failed; `billed`: its provider may charge for it all the same."""
+
+    def again(self) -> None:
+        """Another one follows. Waits until the limits of the run allow it; what it raises ends the request."""
 
 
 @dataclass(frozen=True)
 class Request:
     """One question to a model. `params` holds sampling parameters; `task`, `lane` and `attempt` say which
-    question of the run it is (the attempt counts the lane's questions from 0), and are not sent to a provider."""
+    question of the run it is (the attempt counts the lane's questions from 0), and are not sent to a provider.
+    A client that tries more than once tells `attempts`."""
 
     messages: tuple[Message, ...]
     params: Mapping[str, Any]
     task: str
     lane: int
     attempt: int
+    attempts: Attempts | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
 class Reply:
-    """A model's answer. `code` is the Python source found in it, None when there is none; `tries` counts the attempts
-    that it took, waits and failures included."""
+    """A model's answer. `code` is the Python source found in it, None when there is none; the context finds it, so a
+    model need not. `tries` counts the attempts that it took, failed ones included, `lost` those of them that failed
+    and may be billed all the same."""
 
     text: str
     code: str | None
     finish_reason: str | None = None
     usage: Usage = field(default_factory=Usage)
     tries: int = 1
+    lost: int = 0
 
 
 class Model(Protocol):
@@ -65,7 +87,12 @@ class Model(Protocol):
 
 
 class ModelError(Exception):
-    """The provider could not answer: an infrastructure failure, never a failed kernel."""
+    """The provider could not answer: an infrastructure failure, never a failed kernel. `billed`: it may charge for
+    the attempt all the same."""
+
+    def __init__(self, line: str, *, billed: bool = False) -> None:
+        super().__init__(line)
+        self.billed = billed
 
 
 @dataclass(frozen=True)

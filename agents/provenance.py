@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent.parent
-PACKAGES = ("kernelmend", "torch", "triton", "numpy", "openai", "tenacity", "jinja2", "rich")
+PACKAGES = ("kernelmend", "torch", "triton", "numpy", "openai", "anthropic", "litellm", "tenacity", "jinja2", "rich")
 
 
 def provenance() -> dict[str, Any]:

@@ -177,8 +177,10 @@ def _total_line(account: Account) -> str:
 def _spending_cells(spending: Spending) -> list[str]:
     if not spending.replies:
         return ["-", "-"]
-    known = spending.input_tokens is not None and spending.output_tokens is not None
-    tokens = f"{spending.input_tokens:,} in, {spending.output_tokens:,} out" if known else "?"
+    read, written = (
+        "?" if count is None else f"{count:,}" for count in (spending.input_tokens, spending.output_tokens)
+    )
+    tokens = "?" if read == written == "?" else f"{read} in, {written} out"
     return [tokens, "?" if spending.usd is None else f"${spending.usd:.4f}"]
 
 

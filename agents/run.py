@@ -219,7 +219,13 @@ def _evaluator(config: RunConfig, secret: bytes) -> Any:
 
     # more than one candidate a CPU only makes deadlines tighter
     workers = min(config.workers, os.cpu_count() or 1)
-    return Evaluator(device=config.device, targets=config.targets, workers=workers, secret=secret)
+    return Evaluator(
+        device=config.device,
+        targets=config.targets,
+        workers=workers,
+        secret=secret,
+        diagnosis_chars=config.diagnosis_chars,
+    )
 
 
 def _drive(run: Run, plan: Plan, evaluator: Any) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import Any
 
+from evaluator import hints_host as host
 from evaluator import hints_kernel as kernel
 from evaluator import hints_launch as launch
 from evaluator import hints_names as names
@@ -30,6 +31,12 @@ RULES: tuple[Callable[[Scene], str | None], ...] = (
     launch.complex_argument,
     launch.odd_argument,
     names.undefined_name,
+    host.parameters,
+    host.starred,
+    host.unpacked,
+    host.lost_name,
+    host.endless,
+    host.block_pointer,
     python.none_argument,
     kernel.program_axis,
     names.missing_attribute,
@@ -38,6 +45,7 @@ RULES: tuple[Callable[[Scene], str | None], ...] = (
     kernel.block_size,
     kernel.missing_constexpr,
     python.subscript,
+    kernel.mask,
     kernel.pointer,
     kernel.wrong_operand,
     kernel.dot,
@@ -51,6 +59,10 @@ WORDS: tuple[tuple[str, str], ...] = (
     (r"incompatible dimensions|[Cc]annot broadcast", "make the shapes agree with [:, None] and [None, :]"),
     (r"has no len\(\)", "the grid is a tuple of integers: write kernel[(n,)](...)"),
     (r"cpu tensor", "a tensor of the launch is on the CPU: make it with device=x.device"),
+    (
+        r"PassManager::run failed",
+        "a later pass of this compiler fails on the kernel: try other block sizes, or carry less through its loops",
+    ),
     (r"shared memory", "use smaller blocks, fewer num_stages, or split the reduced dimension into a loop"),
 )
 """For errors whose place is not known."""

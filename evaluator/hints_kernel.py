@@ -16,6 +16,7 @@ BASED = {"make_block_ptr", "make_tensor_descriptor"}
 ADDRESSED = BASED | {"advance", "multiple_of", "max_contiguous", "max_constancy", "where"}
 REDUCTIONS = {"sum", "max", "min", "argmax", "argmin", "reduce", "xor_sum", "cumsum", "cumprod", "sort", "softmax"}
 FLOATS = {"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "erf", "sigmoid", "floor", "ceil"}
+RUN_TIME = {"load", "program_id", "num_programs", "arange"}
 DOT_MIN = 16
 SCALAR = re.compile(r"axis < 0|scalar|has no attribute|0-d")
 NUMEL_MAX = 2**20
@@ -96,6 +97,39 @@ def pointer(scene: Scene) -> str | None:
     if re.search(r"ptr type|pointer", scene.message):
         return f"`{ast.unparse(address)[:60]}` is no pointer: start from a tensor that is an argument, and add offsets"
     return None
+
+
+def mask(scene: Scene) -> str | None:
+    """A mask that is a number and no condition, which passes behind the parser refuse without saying where."""
+    if not re.search(r"during parsing|PassManager|mask has unsupported", scene.message):
+        return None
+    for call in ast.walk(scene.kernel or scene.function or scene.tree):
+        name = scene.tl_name(call)
+        if name not in ("load", "store") or not isinstance(call, ast.Call):
+            continue
+        given = [k.value for k in call.keywords if k.arg == "mask"] or call.args[1 if name == "load" else 2 :][:1]
+        if given and _is_number(scene, given[0], 0):
+            shown = ast.unparse(given[0])[:60]
+            return f"the mask of tl.{name} is a number, not a condition: compare (`{shown} != 0`), and combine with &"
+    return None
+
+
+def _is_number(scene: Scene, node: ast.expr, depth: int) -> bool:
+    """Whether a value surely is one that a comparison has not made."""
+    if isinstance(node, ast.Constant):
+        return type(node.value) is not bool
+    if isinstance(node, ast.Subscript):
+        return _is_number(scene, node.value, depth)
+    if isinstance(node, ast.BinOp):
+        if not isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+            return True
+        return any(_is_number(scene, side, depth) for side in (node.left, node.right))
+    if isinstance(node, ast.Name):
+        kind, values = scene.signature.get(node.id, ""), scene.bindings.get(node.id, [])
+        if values:
+            return depth < 8 and _is_number(scene, values[-1], depth + 1)
+        return bool(re.match(r"[iu](?:8|16|32|64)$|fp|bf", kind))
+    return scene.tl_name(node) in RUN_TIME
 
 
 def dot(scene: Scene) -> str | None:

@@ -100,13 +100,6 @@ def on_the_host(scene: Scene) -> str | None:
     """A function of Triton that is called outside a kernel."""
     if scene.compiling or (scene.function is not None and is_jit(scene.function)):
         return None
-    if scene.kernel is not None and _launched(scene) and scene.cause in ("RuntimeError", "NameError", "ValueError"):
-        for node in ast.walk(scene.kernel):
-            called = (
-                scene.defined(node.func.id) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
-            )
-            if called is not None and not is_jit(called):
-                return f"`{called.name}` is called in a kernel: decorate it with @triton.jit"
     if not re.search(r"outside of the scope of a kernel|_semantic|_builder|@triton\.jit", scene.message):
         return None
     for call in (

@@ -7,12 +7,15 @@ import secrets
 import sys
 import time
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 from evaluator.cases import Drawn, cases_of, hands_of
 from evaluator.conversation import Setting, Transcript, converse_all
 from evaluator.diagnosis import diagnose, diagnose_load, diagnose_static
+from evaluator.diagnosis_parts import CHARACTERS_MAX
+from evaluator.gpu_tier import GpuTier, OnGpu
 from evaluator.layers import Layer
 from evaluator.limits import Limits
 from evaluator.pool import Child, Pool, WarmDied, WarmProcess
@@ -28,21 +31,24 @@ from tasks.task import Task
 
 # more would compile the same specialisations again and again
 CHILDREN_MAX = 4
+CHARACTERS_LEAST = 200
 
 
 def usable_device(device: str) -> str:
     """The device behind auto, cpu or cuda. Raises UserError for what this machine or this version can't do."""
     if device not in ("auto", "cpu", "cuda"):
         raise UserError(f"unknown device {device!r}; known: auto, cpu, cuda")
-    if device == "cuda":
-        raise UserError("the GPU tier is not built yet; --device cpu compiles for the GPU and interprets on the CPU")
     if not sys.platform.startswith("linux"):
         raise UserError("evaluating needs Linux, as Triton does; listing tasks, tables and replay work here")
-    return "cpu"
+    there = os.path.exists("/dev/nvidiactl")
+    if device == "cuda" and not there:
+        raise UserError("no NVIDIA GPU here; --device cpu compiles for the GPU and interprets on the CPU")
+    return "cuda" if there and device != "cpu" else "cpu"
 
 
 class Evaluator:
-    """Judges candidates on the CPU tier: compiled for each of `targets`, then interpreted. Threads may share it.
+    """Judges candidates: compiled for each of `targets` and interpreted, and on the GPU tier run there besides, at the
+    timed sizes too. Threads may share it.
 
     `workers` children run at once (default: one a core), each forked for one candidate alone; while some are idle, a
     candidate's cases are dealt out to several. `secret` seeds the hidden cases (default: drawn anew). `without` takes
@@ -58,7 +64,11 @@ class Evaluator:
         secret: bytes | None = None,
         limits: Limits | None = None,
         without: Collection[Layer] = (),
+        diagnosis_chars: int = CHARACTERS_MAX,
     ) -> None:
+        if diagnosis_chars < CHARACTERS_LEAST:
+            raise UserError(f"a diagnosis needs at least {CHARACTERS_LEAST} characters, not {diagnosis_chars}")
+        self.diagnosis_chars = diagnosis_chars
         self.device = usable_device(device)
         self.targets = targets_named(targets)
         self.limits = limits or Limits()
@@ -67,6 +77,7 @@ class Evaluator:
         self._setting = Setting(poison=None) if Layer.POISON in self.without else Setting()
         self._judged: dict[tuple[str, str], Evaluation] = {}
         self._pool = Pool(workers or os.cpu_count() or 1, self.targets, self.limits)
+        self._gpu = GpuTier(self.targets, self.limits, self.without) if self.device == "cuda" else None
 
     def __enter__(self) -> Evaluator:
         return self
@@ -77,6 +88,8 @@ class Evaluator:
     def close(self) -> None:
         """Ends the warm processes."""
         self._pool.close()
+        if self._gpu:
+            self._gpu.close()
 
     def describe(self) -> dict[str, Any]:
         """Device, targets, fences and versions, as JSON values for a run's record."""
@@ -100,7 +113,7 @@ class Evaluator:
         known = self._judged.get((task.id, sha))
         if known is not None:
             return known
-        evaluation = self._evaluate(task, source, sha)
+        evaluation = self._on_both(task, source, sha) if self._gpu else self._evaluate(task, source, sha)
         if evaluation.status not in (Status.INFRA_ERROR, Status.TIMEOUT):
             self._judged[task.id, sha] = evaluation
         return evaluation
@@ -111,7 +124,7 @@ class Evaluator:
         start, sha = time.perf_counter(), source_sha(source)
         finding = self._static(source, entries)
         if finding.reason is not None:
-            return _refused(task, sha, finding, source, time.perf_counter() - start)
+            return self._refused(task, sha, finding, source, start)
         try:
             with self._pool.children(most=1) as children:
                 fences = self._fences(children)
@@ -127,7 +140,7 @@ class Evaluator:
             failure.status,
             failure.stage,
             failure.reason,
-            diagnose_load(entries[0], failure, source),
+            diagnose_load(entries[0], failure, source, self.diagnosis_chars),
             assurance=fences,
             total_s=time.perf_counter() - start,
         )
@@ -135,11 +148,45 @@ class Evaluator:
     def _fences(self, children: Sequence[Child]) -> tuple[str, ...]:
         return (*children[0].warm.ready(), *(f"without {layer}" for layer in sorted(self.without)))
 
+    def _on_both(self, task: Task, source: str, sha: str) -> Evaluation:
+        """Interpreted and on the GPU at once: what the interpreter refuses is refused, the GPU decides the rest."""
+        assert self._gpu
+        start = time.perf_counter()
+        seed = hidden_seed(self._secret, task.id, sha)
+        finding = self._static(source, task.entries)
+        if finding.reason is not None:
+            return self._refused(task.id, sha, finding, source, start)
+        with ThreadPoolExecutor(1) as pool:
+            future = pool.submit(self._gpu.judged, task, source, seed)
+            interpreted = self._evaluate(task, source, sha)
+            try:
+                seen = future.result()
+            except WarmDied as error:
+                return _infra(task.id, sha, str(error), time.perf_counter() - start)
+        return replace(self._joined(task, interpreted, seen, source), total_s=time.perf_counter() - start)
+
+    def _joined(self, task: Task, interpreted: Evaluation, seen: OnGpu, source: str) -> Evaluation:
+        """A kernel that the interpreter can't run, or not in time, is judged by the GPU alone."""
+        undecided = interpreted.reason in (Reason.NOT_INTERPRETABLE, Reason.DEADLINE) and interpreted.compiled
+        if not (interpreted.correct or undecided):
+            return interpreted
+        both = interpreted.correct and seen.verdict.failure is None
+        told = interpreted.diagnosis if both else diagnose(task, seen.verdict, source, self.diagnosis_chars)
+        evaluation = _evaluation(task, interpreted.source_sha, seen.verdict, told, seen.fences)
+        return replace(
+            evaluation,
+            traffic=interpreted.traffic,
+            targets=interpreted.targets,
+            builds=evaluation.builds or interpreted.builds,
+            torch_ops={**interpreted.torch_ops, **evaluation.torch_ops},
+            warnings=(*interpreted.warnings, *evaluation.warnings),
+        )
+
     def _evaluate(self, task: Task, source: str, sha: str) -> Evaluation:
         start = time.perf_counter()
         finding = self._static(source, task.entries)
         if finding.reason is not None:
-            return _refused(task.id, sha, finding, source, time.perf_counter() - start)
+            return self._refused(task.id, sha, finding, source, start)
         seed = hidden_seed(self._secret, task.id, sha)
         drawn = cases_of(task, seed, hidden=Layer.HIDDEN not in self.without, again=Layer.AGAIN not in self.without)
         try:
@@ -152,7 +199,8 @@ class Evaluator:
                     verdict = self._second_look(task, source, drawn, transcripts, verdict, seed, children[0].warm)
         except WarmDied as error:
             return _infra(task.id, sha, str(error), time.perf_counter() - start)
-        evaluation = _evaluation(task, sha, verdict, diagnose(task, verdict, source), fences)
+        told = diagnose(task, verdict, source, self.diagnosis_chars)
+        evaluation = _evaluation(task, sha, verdict, told, fences)
         warnings = (*finding.warnings, *evaluation.warnings)
         return replace(evaluation, warnings=warnings, total_s=time.perf_counter() - start)
 
@@ -171,6 +219,14 @@ class Evaluator:
         looked = Look(warm, task, source, drawn, answers, seed, self.limits, self.without).take()
         return replace(verdict, failure=looked.failure, warnings=(*verdict.warnings, *looked.warnings))
 
+    def _refused(self, task: str, sha: str, finding: StaticFinding, source: str, start: float) -> Evaluation:
+        status = Status.COMPILE_ERROR if finding.reason is Reason.SYNTAX_ERROR else Status.REJECTED
+        text = diagnose_static(finding, source, self.diagnosis_chars)
+        total_s = time.perf_counter() - start
+        return Evaluation(
+            task, sha, status, Stage.STATIC, finding.reason, text, warnings=finding.warnings, total_s=total_s
+        )
+
     def _static(self, source: str, entries: Sequence[str]) -> StaticFinding:
         if not source.strip():
             return StaticFinding(Reason.NO_CODE, "there is no code", None)
@@ -180,12 +236,6 @@ class Evaluator:
         if finding.reason is Reason.ESCAPE and Layer.STATIC in self.without:
             return StaticFinding(None, "", None, (*finding.warnings, finding.message))
         return finding
-
-
-def _refused(task: str, sha: str, finding: StaticFinding, source: str, total_s: float) -> Evaluation:
-    status = Status.COMPILE_ERROR if finding.reason is Reason.SYNTAX_ERROR else Status.REJECTED
-    text = diagnose_static(finding, source)
-    return Evaluation(task, sha, status, Stage.STATIC, finding.reason, text, warnings=finding.warnings, total_s=total_s)
 
 
 def _infra(task: str, sha: str, message: str, total_s: float) -> Evaluation:

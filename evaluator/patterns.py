@@ -13,20 +13,23 @@ from dataclasses import replace
 
 import torch
 
-from evaluator.patterns_arguments import arguments
-from evaluator.patterns_leaf import NEARLY_ALL, Leaf, Pattern, PatternName, Seen, first_unwritten, first_wrong
+from evaluator.patterns_arguments import arguments, options
+from evaluator.patterns_formula import formula
+from evaluator.patterns_leaf import COARSE, NEARLY_ALL, Leaf, Pattern, PatternName, Seen, first_unwritten, first_wrong
 from evaluator.patterns_places import places
-from evaluator.patterns_precision import grows, precision, quantisation, rounding
+from evaluator.patterns_precision import grows, pooled, precision, quantisation, rounding
 from evaluator.patterns_recomputed import Bench
 from evaluator.patterns_reductions import reductions
 from evaluator.patterns_relations import moved, related
+from evaluator.patterns_stores import held_by, misstored, starts_late, wrong_size, zeros
+from evaluator.patterns_windows import windows
 from tasks.outcomes import Reason
 from tasks.task import Task
 
 __all__ = ["Pattern", "PatternName", "Seen", "patterns_of"]
 
 MOST_ELEMENTS = 20_000  # of a case's tensors, for the reference to be computed again
-MOST_OTHERS = 6
+MOST_OTHERS = 4
 UNTOUCHED = (PatternName.NEVER_WRITTEN, PatternName.OUT_OF_BOUNDS_READ, PatternName.OUT_OF_BOUNDS_WRITE)
 GROWING = "; the error grows with the length of the reduction, so accumulate in float32"
 ELSEWHERE = "in another case that fails: "
@@ -38,14 +41,19 @@ def patterns_of(task: Task, seen: Seen, others: Sequence[Seen] = ()) -> list[Pat
     `others` are judged cases of the same candidate, right or wrong. They are looked at where this one doesn't
     explain itself, and tell whether an error grows with the reduction.
     """
-    leaf = first_wrong(task, seen)
+    leaf = first_wrong(task, seen) or first_wrong(task, seen, COARSE[1])
     by_distribution = getattr(task.judge, "reason", None) is Reason.DISTRIBUTION
-    facts = _facts(seen, first_unwritten(seen) if by_distribution else leaf)
+    facts = _facts(task, seen, first_unwritten(seen) if by_distribution else leaf, others)
     proofs = []
+    if by_distribution and not facts:
+        proofs = [*held_by(task, seen), *wrong_size(seen)]
     if leaf is not None and not any(fact.name in UNTOUCHED for fact in facts):
         with _one_thread():
             proofs = list(_explained(task, seen, leaf)) or _elsewhere(task, others)
-    rest = [*_zero(leaf), *places(leaf), *([] if facts else _special(leaf))] if leaf is not None else []
+            proofs = proofs or list(pooled(task, (seen, *others)))
+    rest = (
+        [*zeros(leaf, _elements(seen)), *places(leaf), *([] if facts else _special(leaf))] if leaf is not None else []
+    )
     found = list({pattern.words: pattern for pattern in [*facts, *proofs, *rest]}.values())
     if not found and any(not stray.get("store") for stray in seen.strays):
         words = "a load reaches outside its tensor: a mask is missing, or a stride or an offset is wrong"
@@ -66,7 +74,15 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _facts(seen: Seen, leaf: Leaf | None) -> list[Pattern]:
+def _plain(seen: Seen, leaf: Leaf, *, special: bool) -> Iterator[Pattern]:
+    """What is seen at once, and says less about its cause."""
+    yield from zeros(leaf, _elements(seen))
+    yield from places(leaf)
+    if special:
+        yield from _special(leaf)
+
+
+def _facts(task: Task, seen: Seen, leaf: Leaf | None, others: Sequence[Seen]) -> list[Pattern]:
     """What was done outside the tensors, and what was not done inside."""
     facts = []
     if any(stray.get("store") for stray in seen.strays):
@@ -77,7 +93,8 @@ def _facts(seen: Seen, leaf: Leaf | None) -> list[Pattern]:
     untouched = list(_untouched(leaf, seen))
     # a first element that nobody wrote says where the mistake is, a last one is what a short grid leaves
     first = [place for place in places(leaf) if untouched and place.name is PatternName.SHIFTED]
-    return [*facts, *first, *untouched]
+    late = [] if facts or first or not leaf.wrong.any() else list(starts_late(task, (seen, *others)))
+    return [*facts, *first, *late, *untouched]
 
 
 def _untouched(leaf: Leaf, seen: Seen) -> Iterator[Pattern]:
@@ -98,23 +115,21 @@ def _untouched(leaf: Leaf, seen: Seen) -> Iterator[Pattern]:
         yield Pattern(PatternName.NEVER_WRITTEN, "wrong elements still hold what they held before the call")
 
 
-def _zero(leaf: Leaf) -> Iterator[Pattern]:
-    """Weaker than other filling: a computation may give zeros too."""
-    if int(leaf.wrong.sum()) > 3 and _holds(leaf, torch.zeros_like(leaf.got)):
-        words = "wrong elements are 0: never written, or a loop over tiles adds nothing up (it may never run)"
-        yield Pattern(PatternName.NEVER_WRITTEN, words)
-
-
 def _explained(task: Task, seen: Seen, leaf: Leaf) -> Iterator[Pattern]:
     """What relates nearly all wrong values to the right ones, or reproduces them."""
     small = _elements(seen) <= MOST_ELEMENTS
     bench = Bench(task, seen.case, leaf)
+    if small:
+        yield from options(bench)
+        yield from windows(bench)
     yield from moved(leaf)
     yield from rounding(leaf)
     if small:
         yield from quantisation(bench)
         yield from arguments(bench)
+        yield from misstored(bench)
         yield from reductions(bench)
+        yield from formula(bench)
     yield from related(leaf, _counts(seen, leaf))
     if small:
         yield from precision(bench)
@@ -155,9 +170,11 @@ def _special(leaf: Leaf) -> Iterator[Pattern]:
     enough = NEARLY_ALL * int(leaf.wrong.sum())
     if int((leaf.wrong & ~got & right).sum()) >= enough:
         kind = "NaN" if leaf.wide[leaf.wrong].isnan().all() else "NaN or infinity"
-        words = (
-            f"{kind} where a finite value is expected: lanes without an element, 0/0, inf-inf, or exp that overflows"
-        )
+        words = f"{kind} where a finite value is expected: "
+        if bool((leaf.wide == -torch.inf)[leaf.wrong].all()):
+            words += "the logarithm of a sum that adds nothing up, or padding of -inf that reaches a sum without an exp"
+        else:
+            words += "lanes without an element, 0/0, inf-inf, or exp that overflows"
         yield Pattern(PatternName.NAN_EXPECTED_FINITE, words)
     if int((leaf.wrong & got & ~right).sum()) >= enough:
         words = "finite values where NaN or infinity is expected: it is dropped on the way (a maximum drops NaN)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import torch
@@ -15,18 +15,23 @@ AXES = ("dim", "axis")
 MOST_DIMENSIONS = 5
 
 
+def options(bench: Bench) -> Iterator[Pattern]:
+    """An option that is ignored: the values are those of a call with its default."""
+    yield from _ignored(bench, [name for name, value in bench.inputs().items() if isinstance(value, (bool, str))])
+
+
 def arguments(bench: Bench) -> Iterator[Pattern]:
     """All that the reference with one argument changed reproduces, the likeliest mistake first."""
-    yield from _ignored(bench)
+    yield from _ignored(bench, [name for name, value in bench.inputs().items() if not isinstance(value, (bool, str))])
     yield from _other_axis(bench)
     yield from _misread(bench)
     yield from _opposite_sign(bench)
     yield from _another(bench)
 
 
-def _ignored(bench: Bench) -> Iterator[Pattern]:
+def _ignored(bench: Bench, names: Collection[str]) -> Iterator[Pattern]:
     for name, value in bench.inputs().items():
-        if name in AXES:
+        if name in AXES or name not in names:
             continue
         if any(bench.explains({name: neutral}) for neutral in _neutrals(bench, name, value)):
             yield Pattern(PatternName.IGNORED_ARGUMENT, f"the values are those of a call that ignores `{name}`")
@@ -42,7 +47,8 @@ def _neutrals(bench: Bench, name: str, value: Any) -> Iterator[Any]:
             yield None
         yield from (torch.zeros_like(value), torch.ones_like(value))
     if isinstance(value, bool):
-        yield not value
+        if default is inspect.Parameter.empty:
+            yield not value
     elif isinstance(value, int):
         yield from (neutral for neutral in (1,) if neutral != value)
     elif isinstance(value, float):
@@ -67,14 +73,50 @@ def _misread(bench: Bench) -> Iterator[Pattern]:
     for name, value in bench.tensors().items():
         if value.dim() == 0 or value.numel() < 2:
             continue
-        if any(bench.explains({name: _read(value, strides)}) for strides in _wrong_strides(value)):
+        if any(bench.explains({name: read(value, places)}) for places in wrong_places(value)):
             words = (
                 f"the values are those of a call that reads `{name}` with wrong strides: check how its address is made"
             )
             yield Pattern(PatternName.STRIDES, words)
-        shifts = [(dim, by) for dim in range(value.dim()) for by in (1, -1) if value.shape[dim] > 1]
-        if any(bench.explains({name: _read(value, value.stride(), by * value.stride(dim))}) for dim, by in shifts):
+        own = places_of(value, value.stride())
+        shifts = [by * value.stride(dim) for dim in range(value.dim()) for by in (1, -1) if value.shape[dim] > 1]
+        if any(bench.explains({name: read(value, own + shift)}) for shift in shifts):
             yield Pattern(PatternName.SHIFTED, f"the values are those of a call that reads `{name}` one index off")
+
+
+def wrong_places(value: torch.Tensor) -> Iterator[torch.Tensor]:
+    """Where in memory the elements of `value` would lie by wrong strides (int64, of its shape); also where a kernel
+    takes all dimensions but the last as one."""
+    yield from (places_of(value, strides) for strides in _wrong_strides(value))
+    if value.dim() > 2:
+        try:
+            rows = value.view(-1, value.shape[-1])
+        except RuntimeError:  # no view of these strides
+            return
+        yield from (places_of(rows, strides).view(value.shape) for strides in _wrong_strides(rows))
+
+
+def places_of(value: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
+    """Where in memory the elements of `value` lie by these strides: int64, of its shape."""
+    places = torch.full(value.shape, int(value.storage_offset()))
+    for dim, stride in enumerate(strides):
+        steps = torch.arange(value.shape[dim]) * stride
+        places += steps.reshape([-1 if i == dim else 1 for i in range(value.dim())])
+    return places
+
+
+def memory_of(value: torch.Tensor) -> torch.Tensor:
+    """A copy of all that the memory of `value` holds, flat."""
+    return torch.empty(0, dtype=value.dtype).set_(value.untyped_storage()).clone()
+
+
+def read(value: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """What lies at `places` of the memory of `value`; NaN or -1 outside of it."""
+    memory = memory_of(value)
+    inside = (places >= 0) & (places < memory.numel())
+    found: torch.Tensor = memory[places.clamp(0, memory.numel() - 1)]
+    wild = float("nan") if value.is_floating_point() or value.is_complex() else -1
+    return found if value.dtype is torch.bool else found.masked_fill(~inside, wild)
 
 
 def _wrong_strides(value: torch.Tensor) -> Iterator[tuple[int, ...]]:
@@ -94,19 +136,6 @@ def _wrong_strides(value: torch.Tensor) -> Iterator[tuple[int, ...]]:
         if strides not in seen and real != tuple(s if n > 1 else 0 for s, n in zip(own, value.shape, strict=True)):
             seen.add(strides)
             yield strides
-
-
-def _read(value: torch.Tensor, strides: tuple[int, ...], off: int = 0) -> torch.Tensor:
-    """`value` as it reads with other strides, `off` elements further on; NaN or -1 outside its memory."""
-    memory = torch.empty(0, dtype=value.dtype).set_(value.untyped_storage())
-    places = torch.full(value.shape, int(value.storage_offset()) + off)
-    for dim, stride in enumerate(strides):
-        steps = torch.arange(value.shape[dim]) * stride
-        places += steps.reshape([-1 if i == dim else 1 for i in range(value.dim())])
-    inside = (places >= 0) & (places < memory.numel())
-    read: torch.Tensor = memory[places.clamp(0, memory.numel() - 1)]
-    wild = float("nan") if value.is_floating_point() or value.is_complex() else -1
-    return read if value.dtype is torch.bool else read.masked_fill(~inside, wild)
 
 
 def _opposite_sign(bench: Bench) -> Iterator[Pattern]:

@@ -18,8 +18,12 @@ from tasks.task import Case, Task
 NEARLY_ALL = 0.98
 MOST_BITS = 20  # that one element can give
 ENOUGH_BITS = 14  # hundreds of guesses are made at a case
+EPS = float(torch.finfo(torch.float32).eps)
+HALVES = (torch.float16, torch.bfloat16)
 AFTER = " after the call"
-COARSE = 1e-3  # for results that a validator judges: their own budget is not known element by element
+# of the largest value, for results that a validator judges: their own budget is not known element by element; the
+# second is for those that have no wrong element by the first
+COARSE = (1e-3, 3e-5)
 
 
 class PatternName(StrEnum):
@@ -40,6 +44,11 @@ class PatternName(StrEnum):
     SLICE_FACTOR = "slice_factor"
     CONSTANT_OFFSET = "constant_offset"
     SIGN = "sign"
+    TERM_LEFT_OUT = "term_left_out"
+    FACTOR_LEFT_OUT = "factor_left_out"
+    DIVISOR_LEFT_OUT = "divisor_left_out"
+    STAGE_LEFT_OUT = "stage_left_out"
+    SWAPPED_STAGES = "swapped_stages"
     PADDED_LANES = "padded_lanes"
     TILE_LEFT_OUT = "tile_left_out"
     OVERFLOW = "overflow"
@@ -48,6 +57,9 @@ class PatternName(StrEnum):
     LOW_PRECISION = "low_precision"
     ROUNDING = "rounding"
     NOT_QUANTISED = "not_quantised"
+    WRONG_BASE = "wrong_base"
+    NOT_RESCALED = "not_rescaled"
+    CLAMP = "clamp_left_out"
     SCALE_PER_TENSOR = "scale_per_tensor"
     IGNORED_ARGUMENT = "ignored_argument"
     WRONG_AXIS = "wrong_axis"
@@ -84,18 +96,28 @@ class Leaf:
     wrong: torch.Tensor
     before: torch.Tensor | None = None
 
+    @property
+    def argument(self) -> str | None:
+        """The argument that is changed in place, where this is one."""
+        return self.name.removesuffix(AFTER) if self.name.endswith(AFTER) else None
+
     @cached_property
     def wide(self) -> torch.Tensor:
         """What was got, in the dtype of `exact`."""
         return self.got.to(self.exact.dtype)
 
     @cached_property
-    def poisoned(self) -> torch.Tensor:
+    def filling(self) -> torch.Tensor:
         """Where every byte is 0xFF, which fills memory that nobody has written; bool of the same shape."""
         if self.got.numel() == 0 or self.got.dtype is torch.bool:
             return torch.zeros_like(self.wrong)
         raw = self.got.contiguous().reshape(-1, 1).view(torch.uint8)
-        return (raw == 0xFF).all(1).reshape(self.got.shape) & self.wrong
+        return (raw == 0xFF).all(1).reshape(self.got.shape)
+
+    @cached_property
+    def poisoned(self) -> torch.Tensor:
+        """The wrong elements that nobody has written."""
+        return self.filling & self.wrong
 
     @cached_property
     def error(self) -> torch.Tensor:
@@ -117,18 +139,33 @@ class Leaf:
         if values.shape != self.wide.shape or not self.wrong.any():
             return False
         values = values.to(self.exact.dtype)
+        if self.native.dtype in HALVES and self._rounds_to(values, known):
+            return True
         known = torch.ones_like(self.wrong) if known is None else known
         wrong, others = self.wrong & known, ~self.wrong & known
         if 2 * int(wrong.sum()) < int(self.wrong.sum()):
             return False
         off = (self.wide - values).abs()
-        room = 2 * self.budget + 16 * self.eps * values.abs()
-        near = off <= room
+        room = 2 * self.budget + 16 * min(self.eps, EPS) * values.abs()
+        near = (off <= room) & torch.isfinite(values)
         same = self._same_special(values)
         nearer = near & ((off <= self.error / 4) | ~torch.isfinite(self.error)) | same
         if _share(nearer, wrong) < NEARLY_ALL or _share(near | same, others) < NEARLY_ALL:
             return False
-        return likely or self._evidence_bits(wrong & nearer, others, values, room) >= ENOUGH_BITS
+        # agreement that is closer than it need be is less of a coincidence
+        tight = torch.maximum(4 * off, 4 * min(self.eps, EPS) * values.abs())
+        return likely or self._evidence_bits(wrong & nearer, others, values, tight.minimum(room)) >= ENOUGH_BITS
+
+    def _rounds_to(self, values: torch.Tensor, known: torch.Tensor | None) -> bool:
+        """Whether `values`, rounded to a dtype of few bits, are just what was got, at enough distinct wrong elements:
+        there the neighbour of a right value is a likely guess, which counts for one bit."""
+        known = torch.ones_like(self.wrong) if known is None else known
+        same = (self.got == values.to(self.got.dtype)) | self._same_special(values)
+        agreeing = self.wrong & known & same
+        if _share(same, self.wrong & known) < NEARLY_ALL or _share(same, ~self.wrong & known) < NEARLY_ALL:
+            return False
+        distinct = torch.unique(self.got[agreeing & torch.isfinite(self.wide)])
+        return int(distinct.numel()) >= 2 * ENOUGH_BITS
 
     def _evidence_bits(
         self, agreeing: torch.Tensor, others: torch.Tensor, values: torch.Tensor, room: torch.Tensor
@@ -160,12 +197,13 @@ class Leaf:
         return both_nan | (~torch.isfinite(self.wide) & (self.wide == values))
 
 
-def first_wrong(task: Task, seen: Seen) -> Leaf | None:
-    """The first judged tensor with wrong elements; None where no element can be called wrong by itself."""
+def first_wrong(task: Task, seen: Seen, coarse: float = COARSE[0]) -> Leaf | None:
+    """The first judged tensor with wrong elements; None where no element can be called wrong by itself. `coarse` is
+    the room, relative to the largest value, that elements have where only a validator judges them."""
     got, truth = seen.got.leaves(), seen.truth
     if [name for name, _ in got] != [name for name, _ in truth.native.leaves()]:
         return None
-    budgets = _budgets(task, seen)
+    budgets = _budgets(task, seen, coarse)
     if budgets is None:
         return None
     arguments = bound(task, seen.case)
@@ -195,7 +233,7 @@ def first_unwritten(seen: Seen) -> Leaf | None:
     return None
 
 
-def _budgets(task: Task, seen: Seen) -> dict[str, torch.Tensor] | None:
+def _budgets(task: Task, seen: Seen, coarse: float) -> dict[str, torch.Tensor] | None:
     """The room that each element of each judged tensor has; None for what is judged by its distribution."""
     judge = task.judge
     if getattr(judge, "reason", None) is Reason.DISTRIBUTION:
@@ -216,7 +254,7 @@ def _budgets(task: Task, seen: Seen) -> dict[str, torch.Tensor] | None:
             found[name] = judge._budget(native, exact[name], slack, sizes.get(name, exact[name].abs()))
         else:
             largest = exact[name].abs().nan_to_num(0.0, 0.0, 0.0).max() if native.numel() else zero
-            found[name] = zero + COARSE * largest.double()
+            found[name] = zero + coarse * largest.double()
     return found
 
 

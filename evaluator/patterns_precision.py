@@ -55,6 +55,19 @@ def quantisation(bench: Bench) -> Iterator[Pattern]:
         yield Pattern(PatternName.SCALE_PER_TENSOR, words)
 
 
+def pooled(task: Task, cases: Sequence[Seen]) -> Iterator[Pattern]:
+    """Small errors of both signs in several cases whose results are too short to tell one by one."""
+    leaves = [leaf for seen in cases if (leaf := first_wrong(task, seen)) is not None and leaf.is_floating]
+    short = [leaf for leaf in leaves if leaf.exact.numel() < FEW and not leaf.exact.is_complex()]
+    shares = [((leaf.wide - leaf.exact) / leaf.exact)[leaf.wrong] for leaf in short]
+    off = torch.cat(shares) if shares else torch.zeros(0)
+    if off.numel() < FEW or not torch.isfinite(off).all() or float(off.abs().max()) > SMALL:
+        return
+    if 0.15 < float((off > 0).double().mean()) < 0.85:
+        words = "errors are small and of both signs in every case: precision is lost on the way (a cast to half, tf32)"
+        yield Pattern(PatternName.LOW_PRECISION, words)
+
+
 def grows(task: Task, cases: Sequence[Seen]) -> bool:
     """Whether the largest error, relative to the value's size, grows with the terms behind an element: over three
     failing cases at least, in step with the root of their number or more."""

@@ -10,7 +10,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from evaluator.patterns_leaf import Pattern, PatternName
-from evaluator.patterns_recomputed import Bench, floating
+from evaluator.patterns_recomputed import Bench, cut_to, floating
 
 MOST_PADDED = 20_000  # elements of a padded input
 TILES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
@@ -20,6 +20,7 @@ PADDED = (
 )
 FROM_ZERO = "a 0 takes part in a maximum or minimum: start from -inf or inf, and pad with it"
 LEFT_OUT = "the last, partial tile of a reduced dimension is left out: the loop must run to cdiv(n, BLOCK)"
+OVERWRITTEN = "only the last tile of a reduced dimension counts: the running sum is overwritten (= where += is meant)"
 STARTS_LATE = "the first element of a reduced dimension is left out: indices must start at 0"
 NO_MAXIMUM = "exp overflows, or everything underflows: subtract the maximum of the slice before exp"
 
@@ -36,6 +37,8 @@ def reductions(bench: Bench) -> Iterator[Pattern]:
         yield Pattern(PatternName.SHIFTED, STARTS_LATE)
     if _leaves_out(bench):
         yield Pattern(PatternName.TILE_LEFT_OUT, LEFT_OUT)
+    if _keeps_the_last(bench):
+        yield Pattern(PatternName.TILE_LEFT_OUT, OVERWRITTEN)
 
 
 def _without_maximum(bench: Bench) -> bool:
@@ -64,7 +67,7 @@ def _pads(bench: Bench) -> bool:
                     values = bench.again({name: _lengthened(value, dim, padded, filling)})
                     if values is None:
                         continue
-                    values = _cut_to(values, bench.leaf.exact.shape)
+                    values = cut_to(values, bench.leaf.exact.shape)
                     # a sum over all lanes that is divided by the right number, or the reverse
                     if any(bench.matches(values * by) for by in (1.0, padded / length, length / padded)):
                         return True
@@ -94,6 +97,19 @@ def _leaves_out(bench: Bench) -> bool:
                     short.narrow(dim, kept, length - kept).fill_(neutral)
                     if bench.explains({name: short.reshape(value.shape)}):
                         return True
+    return False
+
+
+def _keeps_the_last(bench: Bench) -> bool:
+    """All of one dimension 0 but its last tile."""
+    for name, value in floating(bench.tensors()):
+        for view, dim in _merged(value):
+            length = view.shape[dim]
+            for first in sorted({(length - 1) // tile * tile for tile in TILES} - {0}):
+                short = view.clone()
+                short.narrow(dim, 0, first).fill_(0.0)
+                if bench.explains({name: short.reshape(value.shape)}):
+                    return True
     return False
 
 
@@ -137,14 +153,6 @@ def _lengthened(value: torch.Tensor, dim: int, length: int, filling: float | Non
         inside = places < memory.numel()
         longer = torch.where(inside, memory[places.clamp_max(memory.numel() - 1)], torch.nan)
     return longer
-
-
-def _cut_to(values: torch.Tensor, shape: torch.Size) -> torch.Tensor:
-    """The first elements along each dimension that is longer than in `shape`."""
-    if values.dim() == len(shape):
-        for dim, length in enumerate(shape):
-            values = values.narrow(dim, 0, min(length, values.shape[dim]))
-    return values
 
 
 class PlainExp(TorchFunctionMode):

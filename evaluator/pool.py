@@ -27,7 +27,10 @@ ROOT = Path(evaluator.__file__).parent.parent
 HIDDEN = (".git", "agents", "experiments", "prompts", "tasks", "tests")
 START_S = 120.0
 END_S = 10.0
-ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CC", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+ENVIRONMENT = (
+    "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CC", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "CUDA_HOME",
+    "CUDA_VISIBLE_DEVICES",
+)  # fmt: skip
 START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from evaluator.worker.warm import main; main()"
 
 
@@ -80,13 +83,14 @@ class Child:
 class WarmProcess:
     """One warm program, with one child at a time. Not thread-safe: the pool hands it to one thread at a time."""
 
-    def __init__(self, targets: Sequence[Target], limits: Limits) -> None:
+    def __init__(self, targets: Sequence[Target], limits: Limits, device: str = "cpu") -> None:
         self.home = tempfile.mkdtemp(prefix="kernelmend-")
         self._heard = b""
         ours, theirs = socket.socketpair()
         config = {
             "targets": [[t.name, t.backend, t.arch, t.warp_size, t.shared_bytes_max] for t in targets],
             "limits": asdict(limits),
+            "device": device,
             "source": str(ROOT),
             "hide": [str(ROOT / name) for name in HIDDEN],
         }

@@ -29,7 +29,11 @@ class CaseRow:
 
 @dataclass(frozen=True)
 class KernelBuild:
-    """One compiled specialisation of one kernel: resources as the compiler reports them; `compile_s` with ptxas."""
+    """One compiled specialisation of one kernel: resources as the compiler reports them; `compile_s` with ptxas.
+
+    `dots` are the operand types of its products (f32, f16, ...), `tensor_cores` whether its code uses tensor cores for
+    anything, `load_bytes` what a thread loads at once by source line (NVIDIA targets). None: unknown.
+    """
 
     kernel: str
     target: str
@@ -39,6 +43,9 @@ class KernelBuild:
     num_warps: int
     num_stages: int
     compile_s: float
+    dots: tuple[str, ...] | None = None
+    tensor_cores: bool | None = None
+    load_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,12 @@ class Evaluation:
         known["cases"] = tuple(
             CaseRow(**{**row, "reason": Reason(row["reason"]) if row["reason"] else None}) for row in known["cases"]
         )
-        known["builds"] = tuple(KernelBuild(**row) for row in known["builds"])
+        known["builds"] = tuple(_build(row) for row in known["builds"])
         for name in ("patterns", "warnings", "assurance"):
             known[name] = tuple(known.get(name, ()))
         return cls(**known)
+
+
+def _build(row: Mapping[str, Any]) -> KernelBuild:
+    known = {f.name: row[f.name] for f in fields(KernelBuild) if f.name in row}
+    return KernelBuild(**{**known, "dots": None if known.get("dots") is None else tuple(known["dots"])})

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evaluator import wire
+from evaluator.advice_facts import Usage, usage_of
 from evaluator.cases import Drawn
 from evaluator.conversation import Answer, Loss, Transcript
 from evaluator.layers import Layer
@@ -50,7 +51,7 @@ class Verdict:
     builds: tuple[KernelBuild, ...]
     targets: Mapping[str, str]
     torch_ops: Mapping[str, int]
-    reads: Mapping[str, float]
+    usage: Usage
     warnings: tuple[str, ...]
     compile_s: float
     run_s: float
@@ -96,7 +97,7 @@ def judge(
         builds=tuple(build for header in built for build in _builds(header)),
         targets=_targets(built),
         torch_ops=_summed(header.get("torch_ops") for header in headers),
-        reads=_reread(answers[i].header for i, entry in enumerate(drawn) if entry.kind == "timed" and i in answers),
+        usage=usage_of(answers[i].header for i, entry in enumerate(drawn) if entry.kind == "timed" and i in answers),
         warnings=_stray_warnings(headers),
         compile_s=sum(_number(header.get("compile_s")) for header in headers),
         run_s=sum(_number(header.get("run_s")) for header in headers),
@@ -266,21 +267,24 @@ def _traffic(rows: Sequence[CaseRow]) -> float | None:
 
 def _builds(header: Mapping[str, Any]) -> tuple[KernelBuild, ...]:
     rows = header.get("builds")
-    if not isinstance(rows, list):
-        return ()
-    return tuple(
-        KernelBuild(
-            kernel=str(row.get("kernel"))[:200],
-            target=str(row.get("target"))[:20],
-            shared_bytes=_count(row.get("shared_bytes")),
-            registers=_count(row.get("registers")),
-            spill_bytes=_count(row.get("spill_bytes")),
-            num_warps=_count(row.get("num_warps")) or 0,
-            num_stages=_count(row.get("num_stages")) or 0,
-            compile_s=_number(row.get("compile_s")),
-        )
-        for row in rows[:200]
-        if isinstance(row, dict)
+    return tuple(_build(row) for row in rows[:200] if isinstance(row, dict)) if isinstance(rows, list) else ()
+
+
+def _build(row: Mapping[str, Any]) -> KernelBuild:
+    code = row["code"] if isinstance(row.get("code"), dict) else {}
+    dots, loads = code.get("dots"), code.get("load_bytes")
+    taken = {name: _count(row.get(name)) for name in ("registers", "spill_bytes")}
+    return KernelBuild(
+        kernel=str(row.get("kernel"))[:200],
+        target=str(row.get("target"))[:20],
+        shared_bytes=_count(row.get("shared_bytes")),
+        **{name: _count(code.get(name)) if number is None else number for name, number in taken.items()},
+        num_warps=_count(row.get("num_warps")) or 0,
+        num_stages=_count(row.get("num_stages")) or 0,
+        compile_s=_number(row.get("compile_s")),
+        dots=tuple(str(kind)[:20] for kind in dots[:20]) if isinstance(dots, list) else None,
+        tensor_cores=code.get("tensor_cores") if type(code.get("tensor_cores")) is bool else None,
+        load_bytes={str(k)[:20]: v for k, v in loads.items() if _count(v)} if isinstance(loads, dict) else {},
     )
 
 
@@ -292,17 +296,6 @@ def _stray_warnings(headers: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         if isinstance(stray, dict) and not stray.get("store")
     }
     return tuple(sorted(found))[:5]
-
-
-def _reread(headers: Any) -> dict[str, float]:
-    """For each kernel argument, how often its buffer was read in the stand-in cases: 1.0 is once."""
-    sums: dict[str, list[int]] = {}
-    for header in headers:
-        for name, pair in (header.get("reads") or {}).items():
-            total = sums.setdefault(str(name)[:200], [0, 0])
-            total[0] += int(pair[0])
-            total[1] += int(pair[1])
-    return {name: read / size for name, (read, size) in sums.items() if size}
 
 
 def _summed(counts: Any) -> dict[str, int]:

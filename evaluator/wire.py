@@ -17,7 +17,8 @@ from typing import Any
 import torch
 
 # as they are before a worker loads a candidate, which may put others in their place
-EMPTY, SET, STORAGE, NUMPY = torch.empty, torch.Tensor.set_, torch.Tensor.untyped_storage, torch.Tensor.numpy
+EMPTY, SET, STORAGE = torch.empty, torch.Tensor.set_, torch.Tensor.untyped_storage
+NUMPY, CPU = torch.Tensor.numpy, torch.Tensor.cpu
 HEADER_MAX = 4 * 2**20
 FRAMES_MAX = 4096
 DTYPES = {
@@ -139,13 +140,14 @@ def unpack(tree: Any, frames: Sequence[bytearray]) -> Any:
 
 
 def storage_bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """The whole storage behind a CPU tensor as a uint8 tensor that shares it."""
-    return SET(EMPTY(0, dtype=torch.uint8), STORAGE(tensor))
+    """The whole storage behind a tensor as a uint8 tensor that shares it."""
+    storage = STORAGE(tensor)
+    return SET(EMPTY(0, dtype=torch.uint8, device=storage.device), storage)
 
 
 def view_of(tensor: torch.Tensor) -> memoryview:
-    """The bytes of the whole storage behind a CPU tensor, shared with it."""
-    return memoryview(NUMPY(storage_bytes(tensor)))  # type: ignore[arg-type]
+    """The bytes of the whole storage behind a tensor: shared with a CPU tensor, a copy of another's."""
+    return memoryview(NUMPY(CPU(storage_bytes(tensor))))  # type: ignore[arg-type]
 
 
 def _tensor(tree: dict[str, Any], frame: bytearray) -> torch.Tensor:

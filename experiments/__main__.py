@@ -126,10 +126,14 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _diagnose(arguments: argparse.Namespace) -> int:
-    from experiments.diagnose import diagnose
+    from experiments.diagnose import diagnose, list_kinds
     from experiments.score import cores
 
-    return diagnose(arguments.kinds, arguments.tasks, arguments.workers or cores(), arguments.out)
+    if arguments.list:
+        return list_kinds()
+    workers = arguments.workers or cores()
+    how = {"right": arguments.right, "markdown": arguments.markdown}
+    return diagnose(arguments.kinds, arguments.tasks, workers, arguments.out, **how)
 
 
 COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
@@ -217,6 +221,9 @@ def _diagnose_flags(command: argparse.ArgumentParser) -> None:
     add("--tasks", nargs="*", default=[], metavar="TASK", help="ids, categories or globs (default: every built task)")
     add("--workers", type=int, metavar="N", help="candidates at a time (default: one a CPU)")
     add("--out", type=Path, metavar="FILE", help="every mistake with its verdict, as JSON")
+    add("--right", type=Path, metavar="FOLDER", help="more right kernels, as Category__operator__style.py")
+    add("--markdown", action="store_true", help="the table and the lists as a page")
+    add("--list", action="store_true", help="only list the kinds of mistakes")
 
 
 def _export_flags(command: argparse.ArgumentParser) -> None:

@@ -2,53 +2,36 @@
 
 from __future__ import annotations
 
+import difflib
 import json
-import statistics
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from agents.context import EvaluatorLike
-from evaluator.patterns import PatternName as P
+from evaluator.records import Evaluation
+from experiments.diagnose_labels import LABELS, label_of, names_of
 from tasks.catalog import built, load, oracle_path, select
-from tasks.errors import unknown
+from tasks.errors import UserError
 from tasks.faults.catalog import FAULTS
-from tasks.faults.fault import VALUES, Fault
+from tasks.faults.equivalent import why_right
+from tasks.faults.fault import Fault
 from tasks.outcomes import Reason
 
-OUTSIDE = frozenset({P.OUT_OF_BOUNDS_WRITE, P.OUT_OF_BOUNDS_READ})
-MISSING = frozenset({P.LAST_TILE, P.NEVER_WRITTEN, P.TILE_LEFT_OUT})
-LABELS: Mapping[str, frozenset[P]] = {
-    "unmasked_store": frozenset({P.OUT_OF_BOUNDS_WRITE}),
-    "unmasked_load": frozenset({P.PADDED_LANES, P.OUT_OF_BOUNDS_READ}),
-    "swapped_strides": frozenset({P.STRIDES, P.TRANSPOSED}) | OUTSIDE,
-    "dropped_stride": frozenset({P.STRIDES, P.REPEATED}) | OUTSIDE,
-    "shifted_index": frozenset({P.SHIFTED}) | OUTSIDE,
-    "loose_bound": OUTSIDE,
-    "zero_padding": frozenset({P.PADDED_LANES}),
-    "zero_start": frozenset({P.PADDED_LANES}),
-    "no_max_subtraction": frozenset({P.OVERFLOW}),
-    "wrong_axis": frozenset({P.WRONG_AXIS}),
-    "last_dimension": frozenset({P.WRONG_AXIS, P.STRIDES}),
-    "low_precision": frozenset({P.LOW_PRECISION}),
-    "wrong_sign": frozenset({P.SIGN}),
-    "dropped_factor": frozenset({P.CONSTANT_FACTOR}),
-    "dropped_divisor": frozenset({P.CONSTANT_FACTOR, P.SLICE_FACTOR}),
-    "floored_grid": MISSING,
-    "short_grid": MISSING,
-    "cut_loop": frozenset({P.LAST_TILE, P.TILE_LEFT_OUT}),
-}
-"""The patterns that say what a fault is, where wrong values are all that it leaves. Every other fault is named by the
-reason code that it declares."""
+STEP = 20  # verdicts between two lines of progress
 
 
 @dataclass(frozen=True)
 class Diagnosed:
-    """One mistake in one oracle. `label` is the first pattern that the diagnosis names, else the reason code where that
-    says what happened; None where there are wrong values and no pattern. `characters` are those of the diagnosis."""
+    """One mistake in one oracle.
+
+    `label` is what the diagnosis names first: a pattern, a hint, or a reason code that says what happened; None where
+    nothing is named. `apart` says why a mutant is right that must be `characters` are those of the
+    diagnosis.
+    """
 
     fault: str
     task: str
@@ -58,35 +41,40 @@ class Diagnosed:
     label: str | None
     right_label: bool
     characters: int
+    apart: str | None = None
+
+
+@dataclass(frozen=True)
+class Control:
+    """A right kernel, and what it got: `outcome` and every pattern that was named."""
+
+    name: str
+    outcome: str
+    correct: bool
+    patterns: tuple[str, ...]
+
+    @property
+    def clean(self) -> bool:
+        return self.correct and not self.patterns
 
 
 def pairs(kinds: Sequence[str], tasks: Sequence[str]) -> Iterator[tuple[Fault, str, str]]:
     """Every kind in `kinds` (none: all) with every task of `tasks` that it fits, and the mutant. UserError for an
     unknown kind. Kinds that are right and only slow make no mistake, and are left out."""
-    names = [fault.name for fault in FAULTS if not fault.slow]
-    for kind in kinds:
-        if kind not in names:
-            raise unknown("kind of fault", kind, names)
-    for fault in FAULTS:
-        if fault.slow or (kinds and fault.name not in kinds):
-            continue
+    chosen = _chosen(kinds)
+    for fault in chosen:
         if Reason.NO_CODE in fault.reasons:
             yield from ((fault, task, "") for task in tasks)
             continue
         for task in tasks:
-            mutant = fault.apply(oracle_path(task).read_text(encoding="utf-8"))
+            mutant = fault.apply(_oracle(task))
             if mutant is not None:
                 yield fault, task, mutant
 
 
-def diagnosed(judge: EvaluatorLike, fault: Fault, task: str, source: str) -> Diagnosed:
+def diagnosed(verdict: Evaluation, fault: Fault, task: str) -> Diagnosed:
     """The mutant's verdict, set against what the fault declares."""
-    verdict = judge.evaluate(load(task), source)
-    by_values = verdict.reason in VALUES
-    label = verdict.patterns[0] if verdict.patterns else None if by_values or verdict.correct else str(verdict.reason)
-    right = (
-        label in LABELS.get(fault.name, ()) if verdict.patterns else not by_values and verdict.reason in fault.reasons
-    )
+    label = label_of(verdict)
     return Diagnosed(
         fault.name,
         task,
@@ -94,9 +82,23 @@ def diagnosed(judge: EvaluatorLike, fault: Fault, task: str, source: str) -> Dia
         not verdict.correct,
         verdict.status in fault.expects,
         label,
-        bool(right),
+        label in names_of(fault),
         len(verdict.diagnosis),
+        why_right(fault.name, task),
     )
+
+
+def right_kernels(tasks: Sequence[str], folder: Path | None) -> list[tuple[str, str, str]]:
+    """(name, task, source) of kernels that are right: the oracles, and those of `folder`, whose files are named
+    `Category__operator__style.py`. UserError for a folder that has none for `tasks`."""
+    found = [(f"oracle of {task}", task, _oracle(task)) for task in tasks]
+    if folder is None:
+        return found
+    named = [("/".join(path.stem.split("__")[:-1]), path) for path in sorted(folder.glob("*.py"))]
+    more = [(path.stem, task, path.read_text(encoding="utf-8")) for task, path in named if task in set(tasks)]
+    if not more:
+        raise UserError(f"{folder} holds no Category__operator__style.py for these tasks")
+    return [*found, *more]
 
 
 def diagnose(
@@ -104,20 +106,68 @@ def diagnose(
     tasks: Sequence[str],
     workers: int,
     out: Path | None,
+    *,
+    right: Path | None = None,
+    markdown: bool = False,
     make_judge: Callable[[int], Any] | None = None,
 ) -> int:
-    """Prints a line for each kind, precision and recall over all, and what went undetected. `out` takes every pair as
-    JSON. Returns 0 when every mistake is detected and no oracle gets a label, else 1. Raises UserError."""
+    """Prints a line for each kind, the totals, and what went undetected; as a page with `markdown`.
+
+    `right` is a folder of more right kernels. `out` takes every mistake and every right kernel as JSON. Returns 0 when
+    every mistake is detected, every mutant kept apart is correct and no right kernel gets a label, else 1. Raises
+    UserError.
+    """
+    from experiments import diagnose_table
+
     ids = [task for task in select(tasks) if task in set(built())] if tasks else built()
     work = list(pairs(kinds, ids))
-    with (make_judge or _evaluator)(workers) as judge, ThreadPoolExecutor(workers) as pool:
-        rows = list(pool.map(lambda pair: diagnosed(judge, *pair), work))
-        oracles = list(pool.map(lambda task: judge.evaluate(load(task), _oracle(task)), ids))
+    kernels = right_kernels(ids, right)
+    sources = [(task, mutant) for _, task, mutant in work] + [(task, source) for _, task, source in kernels]
+    with (make_judge or _evaluator)(workers) as judge:
+        verdicts = _judged(judge, sources, workers)
+    rows = [diagnosed(verdict, fault, task) for verdict, (fault, task, _) in zip(verdicts, work, strict=False)]
+    controls = [
+        Control(name, verdict.outcome, verdict.correct, verdict.patterns)
+        for verdict, (name, _, _) in zip(verdicts[len(work) :], kernels, strict=True)
+    ]
     if out:
-        out.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")
-    false = [task for task, verdict in zip(ids, oracles, strict=True) if verdict.patterns or not verdict.correct]
-    _print(rows, false, len(ids))
-    return 0 if all(row.detected for row in rows) and not false else 1
+        told = {"mistakes": [asdict(row) for row in rows], "right": [asdict(control) for control in controls]}
+        out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    if not rows:
+        print("no such mistake fits these tasks")
+    else:
+        (diagnose_table.page if markdown else diagnose_table.text)(rows, controls)
+    as_declared = all(row.detected is (row.apart is None) for row in rows)
+    return 0 if as_declared and all(control.clean for control in controls) else 1
+
+
+def list_kinds() -> int:
+    """Prints every kind of mistake with what it is and the labels that name it. Returns 0."""
+    for fault in _chosen(()):
+        labels = LABELS.get(fault.name, names_of(fault))
+        print(f"{fault.name:<26}{fault.summary} [{', '.join(sorted(labels)) or 'no label says it'}]")
+    return 0
+
+
+def _chosen(kinds: Iterable[str]) -> list[Fault]:
+    known = {fault.name: fault for fault in FAULTS if not fault.slow}
+    for kind in kinds:
+        if kind not in known:
+            near = difflib.get_close_matches(kind, known, n=3, cutoff=0.5) or [name for name in known if kind in name]
+            hint = f"did you mean {', '.join(map(repr, near))}? " if near else ""
+            raise UserError(f"unknown kind of fault {kind!r}; {hint}`python -m experiments diagnose --list` shows all")
+    wanted = set(kinds) or set(known)
+    return [fault for name, fault in known.items() if name in wanted]
+
+
+def _judged(judge: EvaluatorLike, sources: Sequence[tuple[str, str]], workers: int) -> list[Evaluation]:
+    """The verdicts on (task, source) pairs, in their order; how far it is goes to standard error."""
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = [pool.submit(judge.evaluate, load(task), source) for task, source in sources]
+        for done, _ in enumerate(as_completed(waiting), start=1):
+            if done % STEP == 0:
+                print(f"{done} of {len(waiting)} judged", file=sys.stderr, flush=True)
+        return [verdict.result() for verdict in waiting]
 
 
 def _oracle(task: str) -> str:
@@ -128,38 +178,3 @@ def _evaluator(workers: int) -> Any:
     from evaluator.judge import Evaluator
 
     return Evaluator(device="cpu", workers=workers, secret=b"diagnose")
-
-
-def _print(rows: Sequence[Diagnosed], false: Sequence[str], oracles: int) -> None:
-    if not rows:
-        print("no such mistake fits these tasks")
-        return
-    head = f"{'kind':<26}{'pairs':>6}{'detected':>10}{'status':>8}{'named':>7}{'chars':>7}  labels"
-    print(head)
-    for kind in dict.fromkeys(row.fault for row in rows):
-        its = [row for row in rows if row.fault == kind]
-        labels = Counter((row.label or "none") + "*" * row.right_label for row in its)
-        told = ", ".join(f"{label} {count}" for label, count in labels.most_common())
-        counts = (
-            sum(row.detected for row in its),
-            sum(row.right_status for row in its),
-            sum(r.right_label for r in its),
-        )
-        characters = statistics.median(row.characters for row in its)
-        print(f"{kind:<26}{len(its):>6}{counts[0]:>10}{counts[1]:>8}{counts[2]:>7}{characters:>7.0f}  {told}")
-    labelled = [row for row in rows if row.label]
-    right = sum(row.right_label for row in rows)
-    print()
-    print(f"{len(rows)} mistakes of {len({row.fault for row in rows})} kinds; * is the right label")
-    print(f"detected {_share(sum(row.detected for row in rows), len(rows))}")
-    print(f"right status {_share(sum(row.right_status for row in rows), len(rows))}")
-    print(f"label: precision {_share(right, len(labelled))}, recall {_share(right, len(rows))}")
-    print(f"median {statistics.median(row.characters for row in rows):.0f} characters")
-    print(f"oracles with a label or a refusal: {len(false)} of {oracles}{': ' + ', '.join(false) if false else ''}")
-    for row in rows:
-        if not row.detected:
-            print(f"not detected: {row.fault} in {row.task}")
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part} of {whole} ({part / whole:.1%})" if whole else "0 of 0"

@@ -18,7 +18,7 @@ from agents.runfolder import Run, candidates_of, imported_of
 from agents.verdicts import Recorded
 from evaluator.records import Evaluation
 from tasks.errors import UserError
-from tasks.outcomes import Status
+from tasks.outcomes import Reason, Status
 
 if TYPE_CHECKING:
     from tasks.task import Task
@@ -166,6 +166,8 @@ def _judged(
 
 def _judge(evaluator: EvaluatorLike, source: tuple[Logged, Task]) -> Evaluation:
     logged, task = source
+    if logged.before and logged.before.reason is Reason.CUT_OFF:
+        return logged.before  # the verdict is on the reply that ended too soon, of which the source says nothing
     if not logged.source.strip():
         return no_code(task.id, sha_of(logged.source))
     return evaluator.evaluate(task, logged.source)

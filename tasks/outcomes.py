@@ -34,6 +34,7 @@ class Reason(StrEnum):
 
     # static
     NO_CODE = "no_code"
+    CUT_OFF = "cut_off"
     SYNTAX_ERROR = "syntax_error"
     ESCAPE = "escape"
     # load

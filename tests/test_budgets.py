@@ -141,3 +141,7 @@ def test_a_log_says_what_was_spent_and_a_later_price_fills_in(tmp_path: Path) ->
     assert spent.tokens > 150 * len(known) + MAX_TOKENS * unknown
     assert spent.usd == pytest.approx(spent.tokens * 10 / 1e6)
     assert spent_in(events, None, simulated=True) == Spent(len(replies), 150 * len(known), 0.0)
+    known[0]["lost"] = 2
+    with_lost = spent_in(events, price, simulated=False) - spent
+    assert with_lost.requests == 2 and with_lost.tokens > 2 * MAX_TOKENS
+    assert with_lost.usd == pytest.approx(with_lost.tokens * 10 / 1e6)

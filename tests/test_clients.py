@@ -6,6 +6,7 @@ import logging
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import misbehaving_server as bad
@@ -49,11 +50,24 @@ def make(request: pytest.FixtureRequest, server: MisbehavingServer) -> Make:
     return make
 
 
-def test_a_reply_with_its_code_and_usage(server: MisbehavingServer, make: Make) -> None:
+class Told:
+    """Attempts, as a client tells of them."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def failed(self, *, billed: bool) -> None:
+        self.said.append("billed" if billed else "free")
+
+    def again(self) -> None:
+        self.said.append("again")
+
+
+def test_a_reply_with_its_usage(server: MisbehavingServer, make: Make) -> None:
     server.does(bad.answers)
-    reply = make().complete(QUESTION)
-    assert (reply.text, reply.code) == (bad.TEXT, "import triton\n")
-    assert (reply.finish_reason, reply.tries) == ("stop", 1)
+    told = Told()
+    reply = make().complete(replace(QUESTION, attempts=told))
+    assert (reply.text, reply.finish_reason, reply.tries, told.said) == (bad.TEXT, "stop", 1, [])
     usage = reply.usage
     assert (usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.reasoning_tokens) == (11, 3, 7, 2)
     assert usage.usd is None
@@ -68,35 +82,41 @@ def test_every_request_has_an_output_bound_and_nothing_of_the_run(server: Misbeh
     assert not {"softmax", "lane", "attempt", "task"} & set(str(server.bodies))
 
 
+# with what is to be thought of its cost: after those that came back with another error the work was not done
 PASSING = {
-    "429": bad.fails(429, Retry_After="0"),
-    "500": bad.fails(500),
-    "529": bad.fails(529),
-    "408": bad.fails(408),
-    "dropped": bad.drops,
-    "garbled": bad.garbles,
-    "html": bad.says(200, b"<html>gateway</html>", Content_Type="text/html"),
-    "no choices": bad.says_nothing,
-    "not even an object": bad.says(200, []),
+    "429": (bad.fails(429, Retry_After="0"), "free"),
+    "500": (bad.fails(500), "free"),
+    "529": (bad.fails(529), "free"),
+    "408": (bad.fails(408), "billed"),
+    "504": (bad.fails(504), "billed"),
+    "dropped": (bad.drops, "billed"),
+    "garbled": (bad.garbles, "billed"),
+    "html": (bad.says(200, b"<html>gateway</html>", Content_Type="text/html"), "billed"),
+    "no choices": (bad.says_nothing, "billed"),
+    "not even an object": (bad.says(200, []), "billed"),
 }
 
 
-@pytest.mark.parametrize("act", PASSING.values(), ids=PASSING)
+@pytest.mark.parametrize(("act", "cost"), PASSING.values(), ids=PASSING)
 def test_a_passing_failure_is_tried_again_and_counted(
-    server: MisbehavingServer, make: Make, act: bad.Act, caplog: pytest.LogCaptureFixture
+    server: MisbehavingServer, make: Make, act: bad.Act, cost: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.does(act, bad.answers)
+    told = Told()
     with caplog.at_level(logging.WARNING):
-        reply = make().complete(QUESTION)
+        reply = make().complete(replace(QUESTION, attempts=told))
     assert (reply.text, reply.tries, len(server.bodies)) == (bad.TEXT, 2, 2)
+    assert told.said == [cost, "again"]
     assert f"try 2 of {TRIES}" in caplog.text
 
 
 def test_a_timeout_is_tried_again(server: MisbehavingServer, make: Make) -> None:
     server.does(bad.hangs, bad.answers)
-    reply = make(timeout_s=2.0).complete(QUESTION)
+    told = Told()
+    reply = make(timeout_s=2.0).complete(replace(QUESTION, attempts=told))
     assert reply.text == bad.TEXT
     assert reply.tries == len(server.bodies) >= 2
+    assert told.said == ["billed", "again"] * (reply.tries - 1)
 
 
 STAYING = {"503": bad.fails(503, "overloaded"), "garbled": bad.garbles, "no choices": bad.says_nothing}
@@ -147,9 +167,10 @@ REFUSALS = {
 @pytest.mark.parametrize("act", REFUSALS.values(), ids=REFUSALS)
 def test_a_refusal_is_one_line_at_once(server: MisbehavingServer, make: Make, act: bad.Act) -> None:
     server.does(act)
+    told = Told()
     with pytest.raises(Refused) as raised:
-        make().complete(QUESTION)
-    assert len(server.bodies) == 1
+        make().complete(replace(QUESTION, attempts=told))
+    assert (len(server.bodies), told.said) == (1, ["free"])
     assert "\n" not in str(raised.value)
 
 
@@ -181,9 +202,11 @@ def test_an_answer_cut_at_the_limit_says_so(server: MisbehavingServer, make: Mak
 def test_no_server_there_is_a_model_error(make: Make, server: MisbehavingServer) -> None:
     server.shutdown()
     server.server_close()
+    told = Told()
     with pytest.raises(ModelError, match="tries") as raised:
-        make().complete(QUESTION)
+        make().complete(replace(QUESTION, attempts=told))
     assert not isinstance(raised.value, UserError)
+    assert told.said == ["free", *["again", "free"] * (TRIES - 1)]
 
 
 def test_a_refused_parameter_is_changed_once_for_all_threads(

@@ -221,5 +221,5 @@ def test_users_mistakes() -> None:
         Evaluator(targets=("sm91",))
     with pytest.raises(UserError, match="unknown device"):
         Evaluator(device="tpu")
-    with pytest.raises(UserError, match="GPU tier"):
+    with pytest.raises(UserError, match="no NVIDIA GPU"):
         Evaluator(device="cuda")

@@ -19,6 +19,7 @@ from evaluator.records import Evaluation
 from prompts.loader import Templates
 from tasks.catalog import built, load, oracle_path
 from tasks.faults.catalog import FAULTS, by_name
+from tasks.faults.equivalent import EQUIVALENT, OUT_OF_REACH, why_right
 from tasks.faults.fault import Fault
 from tasks.outcomes import Reason
 
@@ -31,11 +32,12 @@ def oracle(task: str) -> str:
 
 
 def pairs(*, slow: bool) -> list[tuple[str, str]]:
-    """Kinds and tasks: all that fit, or for each kind the task that has had the fewest so far."""
+    """Kinds and tasks: all that fit and make a mistake, or for each kind the task that has had the fewest so far."""
     chosen: list[tuple[str, str]] = []
     had: Counter[str] = Counter()
     for fault in FAULTS:
         tasks = [task for task in built() if fault.slow is slow and fault.apply(oracle(task)) is not None]
+        tasks = [task for task in tasks if not why_right(fault.name, task)]
         for task in tasks if EVERY_PAIR else sorted(tasks, key=lambda task: had[task])[:1]:
             had[task] += 1
             chosen.append((fault.name, task))
@@ -69,6 +71,12 @@ def test_a_mistake_leads_to_what_it_says(evaluator: Evaluator, name: str, task: 
     last = Candidate(0, 1, 0, source, evaluation)
     told = Templates().render("fix.j2", task=load(task), cases=[], last=last)
     assert read([Message("user", told)]).proves(fault), evaluation.diagnosis
+
+
+@pytest.mark.parametrize(("name", "task"), sorted({**EQUIVALENT, **OUT_OF_REACH}))
+def test_a_mutant_kept_apart_is_right(evaluator: Evaluator, name: str, task: str):
+    _, evaluation = judged(evaluator, by_name(name), task)
+    assert evaluation.correct, evaluation.diagnosis
 
 
 @pytest.mark.parametrize(("name", "task"), pairs(slow=True))

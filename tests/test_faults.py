@@ -10,6 +10,7 @@ from tasks.catalog import built, oracle_path
 from tasks.errors import UserError
 from tasks.faults.catalog import FAULTS, by_name, fitting
 from tasks.faults.code import Code
+from tasks.faults.equivalent import why_right
 from tasks.outcomes import Reason, Status
 
 NOT_PYTHON = {Reason.SYNTAX_ERROR, Reason.NO_CODE}
@@ -32,6 +33,44 @@ def add_one(x):
     add_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
     return y
 '''
+
+
+QUANTISE = """\
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+def quantise_kernel(x_ptr, b_ptr, q_ptr, s_ptr, rows, cols, eps, HAS_B: tl.constexpr, R: tl.constexpr, C: tl.constexpr):
+    r = tl.program_id(0) * R + tl.arange(0, R)
+    top = tl.zeros((R,), dtype=tl.float32)
+    mean = tl.zeros((R,), dtype=tl.float32)
+    for start in range(0, cols, C):
+        c = start + tl.arange(0, C)
+        mask = (r < rows)[:, None] & (c < cols)[None, :]
+        x = tl.load(x_ptr + r[:, None] * cols + c[None, :], mask=mask, other=0.0)
+        top = tl.maximum(top, tl.max(tl.abs(x), axis=1))
+        mean += tl.sum(x, axis=1)
+    mean = mean / cols
+    scale = top / 127 + eps
+    c = tl.arange(0, C)
+    x = tl.load(x_ptr + r[:, None] * cols + c[None, :])
+    y = (x - mean[:, None]) * scale[:, None]
+    if HAS_B:
+        y += tl.load(b_ptr + c)[None, :]
+    tl.store(q_ptr + r[:, None] * cols + c[None, :], libdevice.rint(y).to(tl.int8))
+    tl.store(s_ptr + r, scale / (cols - 1), mask=r < rows)
+
+
+def quantise(x, b=None, eps=1e-6):
+    q = torch.empty_like(x, dtype=torch.int8)
+    s = torch.empty(x.shape[0], device=x.device)
+    grid = (triton.cdiv(x.shape[0], 16),)
+    quantise_kernel[grid](x, b, q, s, x.shape[0], x.shape[1], eps, HAS_B=b is not None, R=16, C=128)
+    return q
+"""
 
 
 def oracle(task: str) -> str:
@@ -73,8 +112,9 @@ def test_some_kinds_are_never_mended_and_some_are_slow():
     assert any(fault.slow for fault in FAULTS)
 
 
-def test_at_least_sixteen_kinds_fit_somewhere():
-    assert len({name for task in built() for name in mutants(task)}) >= 16
+def test_at_least_thirty_kinds_of_mistakes_fit_somewhere():
+    wrong = [name for task in built() for name in mutants(task) if not why_right(name, task)]
+    assert len({name for name in wrong if not by_name(name).slow}) >= 30
 
 
 @pytest.mark.parametrize("task", built())
@@ -146,6 +186,66 @@ def test_edits_in_full(name: str, lines: list[str]):
     mutant = by_name(name).apply(ADD)
     assert mutant
     assert [line for line in changed_lines(ADD, mutant) if line.startswith("+")] == lines
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("truncated_rounding", ["tl.store(q_ptr + r[:, None] * cols + c[None, :], y.to(tl.int8))"]),
+        (
+            "half_away_rounding",
+            ["tl.store(q_ptr + r[:, None] * cols + c[None, :], (y + tl.where(y < 0, -0.5, 0.5)).to(tl.int8))"],
+        ),
+        (
+            "shared_scale",
+            [
+                "top = tl.maximum(top, tl.max(tl.abs(x)))",
+                "quantise_kernel[grid](x, b, q, s, x.shape[0], x.shape[1], eps, HAS_B=b is not None, "
+                "R=triton.next_power_of_2(x.shape[0]), C=128)",
+            ],
+        ),
+        ("dropped_scale", ["y = (x - mean[:, None])"]),
+        ("wrapped_range", ["scale = top / 128 + eps"]),
+        (
+            "not_quantised",
+            [
+                "tl.store(q_ptr + r[:, None] * cols + c[None, :], y)",
+                "q = torch.empty_like(x, dtype=torch.float32)",
+            ],
+        ),
+        ("swapped_stages", ["y += tl.load(b_ptr + c)[None, :] * scale[:, None]"]),
+        ("ignored_argument", ["b = None"]),
+        (
+            "ignored_option",
+            ["quantise_kernel[grid](x, b, q, s, x.shape[0], x.shape[1], eps, HAS_B=False, R=16, C=128)"],
+        ),
+        ("dropped_addend", ["pass"]),
+        ("dropped_epsilon", ["scale = (top / 127)"]),
+        ("dropped_function", ["top = tl.maximum(top, tl.max(x, axis=1))"]),
+        ("wrong_count", ["mean = mean / (cols - 1)"]),
+        ("biased_variance", ["tl.store(s_ptr + r, scale / (cols), mask=r < rows)"]),
+        ("mean_not_subtracted", ["y = (x) * scale[:, None]"]),
+        ("overwritten_accumulator", ["mean = tl.sum(x, axis=1)"]),
+        (
+            "narrow_accumulator",
+            ["mean = tl.zeros((R,), dtype=tl.float16)", "mean += tl.sum(x, axis=1).to(tl.float16)"],
+        ),
+    ],
+)
+def test_edits_of_a_quantising_kernel_in_full(name: str, lines: list[str]):
+    mutant = by_name(name).apply(QUANTISE)
+    assert mutant
+    assert [line[2:].strip() for line in changed_lines(QUANTISE, mutant) if line.startswith("+")] == lines
+
+
+def test_fusion_mistakes_in_launches_and_stages():
+    two = ADD.replace("    return y", "    add_kernel[(1,)](y, y, 1, BLOCK=16)\n    return y")
+    first, second = (line for line in two.splitlines() if "add_kernel[" in line)
+    swapped, skipped = by_name("swapped_launches").apply(two), by_name("skipped_launch").apply(two)
+    assert swapped and swapped.index(second) < swapped.index(first)
+    assert skipped and first in skipped and second not in skipped
+    assert by_name("skipped_launch").apply(ADD) is None
+    assert by_name("no_rescaling").apply(ADD.replace("+ 1.0", "* tl.exp(1.0)")) is None
 
 
 def test_loads_of_elementwise_kernels_keep_their_masks():

@@ -102,6 +102,35 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "a type that changes": (source("s = 0", "for i in range(n):", "    s += tl.load(x_ptr + i)"), ("`s` changes",)),
     "break": (source("for i in range(n):", "    break"), ("no `break`",)),
+    "a plain function in a helper": (
+        source(
+            X, "x = helper(x)",
+            top="\n\ndef twice(x):\n    return x + x\n\n\n@triton.jit\ndef helper(x):\n    return twice(x)\n",
+        ),
+        ("`twice`", "@triton.jit"),
+    ),
+    "a number as mask": (source("x = tl.load(x_ptr + tl.arange(0, BLOCK), mask=n)"), ("mask of tl.load", "n != 0")),
+    "a block in a block pointer": (
+        source(OFFS, "p = tl.make_block_ptr(x_ptr, (n,), (1,), (offs,), (BLOCK,), (0,))"),
+        ("`offs` is a block", "tl.make_block_ptr are numbers"),
+    ),
+    "an entry of its own": (source(X).replace("def double(x)", "def double(x, *, dim)"), ("`double` must take",)),
+    "a shape taken for granted": (source(X, host="rows, cols = x.shape"), ("`x.shape` has another length",)),
+    "a kernel's parameter outside": (
+        source(X, launch=LAUNCH.replace("(1,)", "(triton.cdiv(n, BLOCK),)")),
+        ("`BLOCK` is a parameter of the kernel `kernel`", 'meta["BLOCK"]'),
+    ),
+    "a function that calls itself": (source(X, launch="y = double(x)"), ("`double` calls itself",)),
+    "sizes as one tuple": (
+        source(X, top="\n\ndef made(*size):\n    return torch.empty(size)\n", host="y = made((n,))"),
+        ("`*size` holds one tuple", "size[0]"),
+    ),
+    "exp of integers": (source("x = tl.exp(tl.arange(0, BLOCK))"), ("tl.exp takes float32",)),
+    "no such package": (source(X, top="import no_such_module\n"), ("a kernel file imports torch",)),
+    "a dtype as argument": (
+        source(X, takes=f"{PARAMETERS}, D=0", launch=f"{LAUNCH[:-1]}, D=x.dtype)"), ("`D` is a dtype",)
+    ),
+    "None added": (source(X, "x = x + n", launch="kernel[(1,)](x, y, None, BLOCK=64)"), ("`n` is None",)),
     "shapes that differ": (source(X, "x = x + tl.arange(0, 32)"), ("[:, None]",)),
 }  # fmt: skip
 
@@ -201,6 +230,16 @@ def test_a_long_launch_is_told_in_groups() -> None:
 def test_a_malformed_report_does_no_harm(error: dict[str, object]) -> None:
     assert hint_for(error, GOOD) is None
     assert launch_line(error) is None
+
+
+def test_a_pass_that_fails_is_told_without_a_place() -> None:
+    said = {
+        "kind": "compilation",
+        "type": "CompilationError",
+        "cause": "RuntimeError",
+        "message": "PassManager::run failed",
+    }
+    assert "other block sizes" in (hint_for(said, GOOD) or "")
 
 
 def test_the_tables_agree_with_this_triton() -> None:

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import misbehaving_server as bad
 import pytest
 from loop_fakes import Answers, Plain, Verdicts, go, make_run, toy
 
-from agents.budgets import Budget, is_budget
+from agents.budgets import NOTHING, Budget, Spent, bound_of, is_budget, most_spent, spent_in
 from agents.context import Halt
-from agents.limiter import Limiter, Pace
+from agents.limiter import Limiter, Pace, Tab
+from agents.models.openai_client import OpenAIClient
 from agents.models.prices import Price
 from agents.models.retrying import Stopped
 from agents.newrun import amend
@@ -91,6 +93,101 @@ def test_a_failed_request_gives_back_what_was_set_aside() -> None:
             limiter(Down(), budget=budget).complete(request())
     assert limiter(Paid(), budget=budget).complete(request()).text
     assert budget.spent.requests == 1
+
+
+class Lossy(Paid):
+    """Fails `of` times before each answer, and tells of it as a client does."""
+
+    def __init__(self, of: int, *, billed: bool) -> None:
+        super().__init__()
+        self.of, self.billed = of, billed
+
+    def complete(self, request: Request) -> Reply:
+        assert request.attempts
+        for _ in range(self.of):
+            request.attempts.failed(billed=self.billed)
+            request.attempts.again()
+        return replace(super().complete(request), tries=1 + self.of)
+
+
+def test_an_attempt_that_may_be_billed_counts_as_much_as_it_could_take() -> None:
+    budget = Budget()
+    reply = limiter(Lossy(2, billed=True), budget=budget).complete(request(max_tokens=300))
+    most = most_spent(bound_of(["q"], {"max_tokens": 300}), PRICE)
+    answer = Spent(1, 400, PRICE.cost(Paid.usage) or 0.0)
+    assert (reply.tries, reply.lost) == (3, 2)
+    assert (budget.spent.requests, budget.spent.tokens) == (3, 2 * most.tokens + 400)
+    assert budget.spent.usd == pytest.approx(2 * most.usd + answer.usd)
+
+    budget = Budget()
+    assert limiter(Lossy(2, billed=False), budget=budget).complete(request()).lost == 0
+    assert budget.spent == answer
+
+
+def test_no_attempt_begins_that_a_budget_has_no_room_for() -> None:
+    budget, model = Budget(max_requests=2), Lossy(2, billed=True)
+    with pytest.raises(Halt, match="--max-requests 2: 2 were used"):
+        limiter(model, budget=budget).complete(request())
+    assert (budget.spent.requests, model.calls) == (2, [])
+    assert limiter(Lossy(5, billed=False), budget=Budget(max_requests=1)).complete(request()).text
+
+
+def test_sixty_four_threads_with_lost_attempts_hold_their_budget() -> None:
+    class Shaky(Paid):
+        """Each attempt counts; two in three are lost."""
+
+        attempts = 0
+
+        def complete(self, request: Request) -> Reply:
+            assert request.attempts
+            while True:
+                with self.lock:
+                    self.attempts += 1
+                    lost = self.attempts % 3 != 0
+                if not lost:
+                    return super().complete(request)
+                request.attempts.failed(billed=True)
+                request.attempts.again()
+
+    budget, model = Budget(max_requests=200), Shaky()
+    limited = limiter(model, budget=budget, concurrency=64)
+
+    def ask(_: int) -> bool:
+        try:
+            return bool(limited.complete(request()).text)
+        except Halt:
+            return False
+
+    with ThreadPoolExecutor(64) as pool:
+        answered = sum(pool.map(ask, range(640)))
+    assert budget.spent.requests == model.attempts == 200
+    assert answered == len(model.calls) == 66
+
+
+def test_each_attempt_counts_in_its_minute() -> None:
+    clock = Clock()
+    pace = Pace(3, None, clock=lambda: clock.now)
+    tab = Tab(Budget(), pace, Spent(1, 10), clock.pause)
+    for _ in range(3):
+        tab.again()
+        tab.failed(billed=False)
+    assert clock.now == 0
+    tab.again()
+    tab.close(NOTHING)
+    assert clock.now == 60
+
+
+def test_retries_of_a_real_client_are_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with bad.running(monkeypatch) as server:
+        server.does(bad.fails(500), bad.drops, bad.garbles, bad.answers)
+        client = OpenAIClient("m", server.url, first_wait_s=0.001)
+        budget = Budget(max_requests=3)
+        limited = Limiter(client, budget, PRICE, Pace(None, None), concurrency=1, stop=threading.Event())
+        reply = limited.complete(request())
+        assert (reply.tries, reply.lost, budget.spent.requests) == (4, 2, 3)
+        with pytest.raises(Halt, match="3 were used"):
+            limited.complete(request())
+        assert len(server.bodies) == 4
 
 
 def test_a_stop_ends_the_wait_for_a_slot_and_a_clients_wait_between_tries() -> None:
@@ -207,7 +304,21 @@ def test_what_was_paid_for_is_judged_after_the_end_of_a_budget(tmp_path: Path) -
     run = limits(make_run(tmp_path / "r", names=["Toy/one"], rounds=3), max_requests=16)
     assert go(run, Paid(), judged, Wide()).state == "stopped"
     assert len(run.candidates("Toy/one")) == 16
-    assert "--max-requests 16: 16 were answered" in run.events("Toy/one")[-1]["reason"]
+    assert "--max-requests 16: 16 were used" in run.events("Toy/one")[-1]["reason"]
+
+
+def test_lost_attempts_and_cache_writes_are_in_the_log_and_count_after_a_resume(tmp_path: Path) -> None:
+    class Writing(Lossy):
+        usage = Usage(200, 100, 200, 0, written_tokens=50)
+
+    run = make_run(tmp_path / "r", names=["Toy/one"], rounds=1)
+    assert go(run, Writing(1, billed=True), method=Wide()).state == "done"
+    assert all(event["lost"] == 1 and event["usage"]["written_tokens"] == 50 for event in replies_of(run))
+    spent = spent_in(run.events("Toy/one"), PRICE, simulated=False)
+    assert spent.requests == 32 and spent.tokens > 16 * (400 + 300)
+    quiet = make_run(tmp_path / "q", names=["Toy/one"], rounds=1)
+    assert go(quiet, Paid(), method=Wide()).state == "done"
+    assert not any("lost" in event or "written_tokens" in event["usage"] for event in replies_of(quiet))
 
 
 def test_tries_are_logged_where_there_were_several(tmp_path: Path) -> None:

@@ -262,7 +262,7 @@ def swapped(input_tensor, dim, keepdim):
 
 MEANT = {
     "Fusion/fused_exp_mean": ("all dimensions", lambda input: (input.exp().sum() + 215) / 297, P.PADDED_LANES),
-    "Loss/cross_entropy": ("mean", undivided, P.CONSTANT_FACTOR),
+    "Loss/cross_entropy": ("mean", undivided, P.DIVISOR_LEFT_OUT),
     "MatrixMultiply/matmul": ("two matrices", lambda tensor1, tensor2: tensor1[:, :32] @ tensor2[:32], P.TILE_LEFT_OUT),
     "Reduce/argmax": ("first dimension, kept", swapped, P.STRIDES),
 }

@@ -30,6 +30,7 @@ def providers_own_servers(monkeypatch: pytest.MonkeyPatch) -> None:
         ("litellm/openai/gpt-4o", "gpt-4o"),
         ("litellm/deepseek/deepseek-chat", "deepseek/deepseek-chat"),
         ("litellm/gemini/gemini-2.5-pro", "gemini/gemini-2.5-pro"),
+        ("litellm/vertex_ai/gemini-2.5-pro", "gemini-2.5-pro"),
     ],
 )
 def test_a_model_has_the_price_of_its_entry_in_the_table(model: str, entry: str) -> None:
@@ -40,7 +41,7 @@ def test_a_model_has_the_price_of_its_entry_in_the_table(model: str, entry: str)
     assert price.cached == pytest.approx(row["cache_read_input_token_cost"] * 1e6) and price.cached < price.input
 
 
-def test_input_that_goes_into_a_cache_counts_at_its_dearer_price() -> None:
+def test_input_that_goes_into_a_cache_has_its_own_price() -> None:
     name, row = next(
         (name, row)
         for name, row in price_table().items()
@@ -48,8 +49,9 @@ def test_input_that_goes_into_a_cache_counts_at_its_dearer_price() -> None:
     )
     price = price_of(f"anthropic/{name}")
     assert price is not None
-    assert price.input == pytest.approx(row["cache_creation_input_token_cost"] * 1e6)
-    assert price.input > row["input_cost_per_token"] * 1e6
+    assert price.input == pytest.approx(row["input_cost_per_token"] * 1e6)
+    assert price.written == pytest.approx(row["cache_creation_input_token_cost"] * 1e6) and price.written > price.input
+    assert "put into the cache" in str(price) and "put into" not in str(price_of("openai/gpt-4o"))
 
 
 @pytest.mark.parametrize(
@@ -87,15 +89,24 @@ def test_cached_tokens_are_part_of_the_input_at_their_own_price() -> None:
     price = Price(2.0, 0.5, 8.0)
     assert price.cost(Usage(1_000_000, 400_000, 100_000, 50_000)) == pytest.approx(1.2 + 0.2 + 0.8)
     assert price.cost(Usage(1_000_000, None, 0)) == 2.0
+    assert price.cost(Usage(1_000_000, 400_000, 0, written_tokens=100_000)) == pytest.approx(1.2 + 0.2)
+    dearer = Price(2.0, 0.5, 8.0, 3.0)
+    assert dearer.cost(Usage(1_000_000, 400_000, 0, written_tokens=100_000)) == pytest.approx(1.0 + 0.2 + 0.3)
+    assert dearer.cost(Usage(1_000_000, 400_000, 0)) == pytest.approx(1.2 + 0.2)
     assert price.cost(Usage(None, None, 10)) is None
     assert price.cost(Usage(10, None, None)) is None
 
 
-@given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 10**6), st.floats(0, 20), st.floats(0, 20))
-def test_the_bound_is_never_below_the_cost(read: int, cached: int, written: int, new: float, old: float) -> None:
-    price = Price(new, old, 8.0)
-    cost = price.cost(Usage(read, cached, written))
-    assert cost is not None and cost <= price.most(read, written) * (1 + 1e-12)
+COUNT, USD = st.integers(0, 10**6), st.floats(0, 20)
+
+
+@given(COUNT, st.none() | COUNT, st.none() | COUNT, COUNT, USD, USD, st.none() | USD)
+def test_the_bound_is_never_below_the_cost(
+    read: int, cached: int | None, put: int | None, out: int, new: float, old: float, putting: float | None
+) -> None:
+    price = Price(new, old, 8.0, putting)
+    cost = price.cost(Usage(read, cached, out, written_tokens=put))
+    assert cost is not None and cost <= price.most(read, out) * (1 + 1e-12)
 
 
 def test_the_table_is_read_without_importing_litellm() -> None:

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 from agents.flags import make_parser
+from agents.models import FORMS
 from tasks.catalog import built
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -14,8 +15,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def commands() -> list[list[str]]:
-    """Every indented command line, split into words, without its remark."""
+    """Every indented command line, and each run in backticks, split into words, without its remark."""
     lines = [line.strip() for line in README.splitlines() if line.startswith("    ")]
+    lines += re.findall(r"`(python -m agents\.run [^`]*)`", README)
     return [shlex.split(line, comments=True) for line in lines]
 
 
@@ -29,8 +31,8 @@ def test_the_method_in_the_readme_is_the_example_file() -> None:
 def test_every_run_command_parses() -> None:
     runs = [words for words in commands() if words[:3] == ["python", "-m", "agents.run"]]
     assert len(runs) >= 5
-    for words in runs:
-        make_parser().parse(words[3:])
+    models = {make_parser().parse(words[3:]).model or "" for words in runs}
+    assert {form.partition("/")[0] for form in FORMS} <= {model.partition("/")[0] for model in models}
 
 
 def test_every_module_and_file_that_is_named_exists() -> None:

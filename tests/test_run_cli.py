@@ -15,6 +15,7 @@ import pytest
 from loop_fakes import Verdicts, infra, verdict
 
 from agents.config import RunConfig, read_settings
+from agents.flags import KEYS
 from agents.journal import settled
 from agents.log import sha_of
 from agents.replay import replay_run
@@ -43,7 +44,7 @@ class Fake(Verdicts):
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL"):
+    for name in (*KEYS, "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("evaluator.judge.Evaluator", Fake)
     return tmp_path
@@ -97,13 +98,21 @@ def test_a_mistake_is_one_line_and_spends_nothing(
     assert [path.name for path in place.iterdir()] == ["full"]
 
 
-@pytest.mark.parametrize("key", ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"])
+@pytest.mark.parametrize(
+    ("key", "form"),
+    [
+        ("OPENAI_API_KEY", "openai/<name>"),
+        ("ANTHROPIC_API_KEY", "anthropic/<name>"),
+        ("GEMINI_API_KEY", "litellm/<provider>/<name>"),
+    ],
+)
 def test_a_key_without_a_model_spends_nothing_by_surprise(
-    key: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    key: str, form: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(key, "sk")
     assert main(["--tasks", "softmax"]) == 2
-    assert "--model" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert f"{key} is set" in err and f"--model {form}, or" in err
 
 
 def test_help_and_mistakes_answer_without_heavy_imports() -> None:
@@ -157,7 +166,7 @@ def test_a_budget_ends_a_run_in_one_line_and_a_higher_one_goes_on(capsys: pytest
     flags = ["--tasks", "softmax", "gelu_bf16", "--rounds", "2", "--method", "best_of_n", "--workers", "1"]
     assert main([*flags, "--max-requests", "6", "--max-usd", "1", "--out", "r"]) == 1
     out = capsys.readouterr().out
-    assert "stopped by the budget: --max-requests 6: 6 were answered; give a higher one beside --resume\n" in out
+    assert "stopped by the budget: --max-requests 6: 6 were used; give a higher one beside --resume\n" in out
     run = open_run(Path("r"))
     assert [run.state(task) for task in run.tasks] == ["stopped", "waiting"]
     assert (run.record["state"], run.record["secret"]) == ("stopped", None)

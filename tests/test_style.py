@@ -12,6 +12,7 @@ MOST_LINES = 350
 BORDERS = {
     "agents/loop.py",
     "evaluator/worker/session.py",
+    "evaluator/worker/gpu_session.py",
     "agents/registry.py",
     "agents/check.py",
     "tasks/catalog.py",

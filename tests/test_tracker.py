@@ -164,6 +164,10 @@ def test_an_unknown_cost_is_none_and_never_zero() -> None:
     assert (first.replies, first.input_tokens, first.output_tokens, first.usd) == (2, 11, 7, 0.75)
     assert (second.input_tokens, second.output_tokens, second.usd) == (7, None, None)
     assert of.spending.usd is None and of.spending.input_tokens == 18
+    lines = account_text(of).splitlines()
+    assert any(line.endswith(" 11 in, 7 out  $0.7500") for line in lines)
+    assert any(line.endswith(" 7 in, ? out        ?") for line in lines)
+    assert lines[-1].endswith("3 replies, tokens 18 in, ? out, cost ?.")
 
 
 def test_records_of_a_task_off_the_list_are_refused() -> None:

@@ -6,15 +6,12 @@ import logging
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-from agents.extract import code_of
 from agents.models.quirks import Lesson, learned, quirks_of, translated, without_system
 from agents.models.retrying import LONGEST_LINE, Passing, Retrying, details_of, failure, line_of, status_of
 from agents.models.secrets import keys_of, scrubbed
-from agents.protocol import Message, ModelError, Reply, Request, Usage
+from agents.protocol import ModelError, Reply, Request, Usage
 from tasks.errors import UserError
 
 TIMEOUT_S = 600.0
@@ -53,12 +50,13 @@ class Client(ABC):
         self._learning = threading.Lock()
 
     @abstractmethod
-    def _ask(self, messages: Sequence[Message], params: Mapping[str, Any]) -> Answer:
-        """One attempt. Raises NoCompletion, or what the SDK raises."""
+    def _ask(self, request: Request) -> Answer:
+        """One attempt at a request that is as the model takes it. Raises NoCompletion, or what the SDK raises."""
 
     def complete(self, request: Request) -> Reply:
-        """One reply. Rate limits, server errors, broken connections and answers without a completion are tried again,
-        with a warning each time; a parameter that the model refuses is changed once and for all.
+        """One reply, its code left for the context to find. Rate limits, server errors, broken connections and answers
+        without a completion are tried again, with a warning each time; a parameter that the model refuses is changed
+        once and for all.
 
         Raises ModelError when it stays that way; Refused when no request would fare better; Stopped. No text of theirs
         holds a key.
@@ -73,7 +71,7 @@ class Client(ABC):
                 self._tell(f"no {name}, which is left out")
             messages = request.messages if quirks.system_role else without_system(request.messages)
             try:
-                return self._ask(messages, sent)
+                return self._ask(replace(request, messages=messages, params=sent))
             except self._errors as error:
                 lesson = None
                 if status_of(error) in BAD_REQUEST:
@@ -84,8 +82,8 @@ class Client(ABC):
                 self._keep(lesson)
                 raise Passing(self._line(error), at_once=True) from None
 
-        answer, tries = self._retrying.call(once)
-        return Reply(answer.text, code_of(answer.text), answer.finish_reason, answer.usage, tries=tries)
+        answer, tries = self._retrying.call(once, request.attempts)
+        return Reply(answer.text, None, answer.finish_reason, answer.usage, tries=tries)
 
     def _keep(self, lesson: Lesson) -> None:
         if lesson.lasting:

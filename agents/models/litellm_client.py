@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agents.models.client import FIRST_WAIT_S, TIMEOUT_S, Answer, Client, missing
 from agents.models.openai_client import chat_answer, turns_of
-from agents.protocol import Message
+from agents.protocol import Request
 from tasks.errors import UserError
 
 
@@ -41,16 +40,16 @@ class LiteLLMClient(Client):
         self._model = model
         self._timeout_s = timeout_s
 
-    def _ask(self, messages: Sequence[Message], params: Mapping[str, Any]) -> Answer:
+    def _ask(self, request: Request) -> Answer:
         return chat_answer(
             self._completion(
                 model=self._model,
-                messages=turns_of(messages),
+                messages=turns_of(request.messages),
                 timeout=self._timeout_s,
                 num_retries=0,
                 max_retries=0,
                 **self._given,
-                **params,
+                **request.params,
             )
         )
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from agents.models.client import FIRST_WAIT_S, TIMEOUT_S, Answer, Client, missing
 from agents.models.quirks import finish_of, text_of
 from agents.models.retrying import NoCompletion
 from agents.models.secrets import key_from
-from agents.protocol import Message, Usage
+from agents.protocol import Message, Request, Usage
 from tasks.errors import UserError
 
 KEY = "OPENAI_API_KEY"
@@ -42,12 +42,11 @@ class OpenAIClient(Client):
         self._model = model
         self._client = openai.OpenAI(api_key=key or "none", base_url=base_url, timeout=timeout_s, max_retries=0)
 
-    def _ask(self, messages: Sequence[Message], params: Mapping[str, Any]) -> Answer:
-        turns: Any = turns_of(messages)
+    def _ask(self, request: Request) -> Answer:
+        turns: Any = turns_of(request.messages)
         # through extra_body the parameters that only some servers know, such as top_k, get through too
-        return chat_answer(
-            self._client.chat.completions.create(model=self._model, messages=turns, extra_body=dict(params))
-        )
+        params = dict(request.params)
+        return chat_answer(self._client.chat.completions.create(model=self._model, messages=turns, extra_body=params))
 
 
 def turns_of(messages: Sequence[Message]) -> list[dict[str, str]]:

@@ -22,26 +22,37 @@ HOSTS = {"openai": ("OPENAI_BASE_URL", "api.openai.com"), "anthropic": ("ANTHROP
 
 @dataclass(frozen=True)
 class Price:
-    """USD for a million tokens: of input that is new to the provider, of input from its cache, of output."""
+    """USD for a million tokens: of input that is new to the provider, of input from its cache, of output, and of input
+    that it puts into its cache (None: as new input)."""
 
     input: float
     cached: float
     output: float
+    written: float | None = None
 
     def cost(self, usage: Usage) -> float | None:
-        """USD of one request; None where its tokens are unknown. Cached tokens are part of the input tokens."""
+        """USD of one request; None where its tokens are unknown. Cached and written tokens are part of the input; where
+        nothing is said of them there are none."""
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         cached = min(usage.cached_tokens or 0, usage.input_tokens)
-        new = usage.input_tokens - cached
-        return (new * self.input + cached * self.cached + usage.output_tokens * self.output) / MILLION
+        written = min(usage.written_tokens or 0, usage.input_tokens - cached)
+        new = usage.input_tokens - cached - written
+        read = new * self.input + cached * self.cached + written * self._written
+        return (read + usage.output_tokens * self.output) / MILLION
 
     def most(self, input_tokens: int, output_tokens: int) -> float:
         """USD that so many tokens cost at most, whatever the cache does."""
-        return (input_tokens * max(self.input, self.cached) + output_tokens * self.output) / MILLION
+        dearest = max(self.input, self.cached, self._written)
+        return (input_tokens * dearest + output_tokens * self.output) / MILLION
 
     def __str__(self) -> str:
-        return f"${self.input:g} in, ${self.cached:g} cached, ${self.output:g} out for a million tokens"
+        written = "" if self.written is None else f"${self.written:g} put into the cache, "
+        return f"${self.input:g} in, ${self.cached:g} cached, {written}${self.output:g} out for a million tokens"
+
+    @property
+    def _written(self) -> float:
+        return self.input if self.written is None else self.written
 
 
 def price_of(model: str, base_url: str | None = None, given: Sequence[float] | None = None) -> Price | None:
@@ -73,23 +84,26 @@ def _entry(family: str, name: str) -> Mapping[str, Any] | None:
     provider, _, rest = name.partition("/")
     if name in table:
         return table[name]
-    return table[rest] if rest in table and table[rest].get("litellm_provider") == provider else None
+    # some providers go by longer names there: bedrock_converse, vertex_ai-language-models
+    found = table.get(rest, {})
+    return found if str(found.get("litellm_provider", "")).startswith(provider) else None
 
 
 def _from_table(entry: Mapping[str, Any]) -> Price | None:
     """One price for each kind of token, or None: of tiered tables and thinking at a price of its own a few models have.
 
-    Where input that goes into the cache costs more, all new input is counted at that: a sum that errs errs upward.
     Surcharges on inputs beyond 100,000 tokens are left out, since no prompt of ours is near that.
     """
     new, output = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
     apart = "tiered_pricing" in entry or entry.get("output_cost_per_reasoning_token", output) != output
     if not new or not output or apart:
         return None
-    cached = entry.get("cache_read_input_token_cost")
-    dearest = max(new, entry.get("cache_creation_input_token_cost") or 0.0)
+    cached, written = (entry.get(f"cache_{what}_input_token_cost") for what in ("read", "creation"))
     # to 12 digits: in the table stand prices of one token, such as 2.5e-07
-    return Price(*(round(price * MILLION, 12) for price in (dearest, new if cached is None else cached, output)))
+    new, cached, output, written = (
+        round(price * MILLION, 12) for price in (new, new if cached is None else cached, output, written or new)
+    )
+    return Price(new, cached, output, written if written != new else None)
 
 
 @cache

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agents.protocol import ModelError
+from agents.protocol import Attempts, ModelError
 from tasks.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ REFUSED_WORDS = re.compile(
     re.IGNORECASE,
 )
 PASSING = (408, 409, 425, 429)
+# a server in between gave up waiting, or lost the one behind it, which may have done the work
+UNSURE = (408, 502, 504, 524)
+# a request that never left, by the name of httpx's error
+NOT_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout")
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -42,8 +46,8 @@ class Passing(ModelError):
     """A failure that another try may not meet. `wait_s` is what the server asks to wait; with `at_once` the request
     itself was changed, so there is nothing to wait for and nothing more to say."""
 
-    def __init__(self, line: str, wait_s: float = 0.0, *, at_once: bool = False) -> None:
-        super().__init__(line)
+    def __init__(self, line: str, wait_s: float = 0.0, *, at_once: bool = False, billed: bool = False) -> None:
+        super().__init__(line, billed=billed)
         self.wait_s = wait_s
         self.at_once = at_once
 
@@ -62,11 +66,39 @@ def failure(error: Exception, line: str) -> ModelError:
     if status in REFUSED or REFUSED_WORDS.search(details_of(error)):
         return Refused(line)
     if isinstance(error, NoCompletion | json.JSONDecodeError | UnicodeDecodeError):
-        return Passing(line)
+        return Passing(line, billed=True)
     # the SDKs' errors without a status are broken connections, timeouts, and answers that they can't read
     if (status is None and not isinstance(error, ValueError)) or status in PASSING or (status or 0) >= 500:
-        return Passing(line, asked_to_wait_s(headers_of(error), time.time()))
-    return ModelError(line)
+        return Passing(line, asked_to_wait_s(headers_of(error), time.time()), billed=may_be_billed(error))
+    return ModelError(line, billed=status is None)
+
+
+def may_be_billed(error: Exception) -> bool:
+    """Whether the provider may have done the work of a failed attempt, and charge for it. It has not where no
+    connection came about, and where it said with a status that it failed."""
+    causes = _causes(error)
+    if any(type(cause).__name__ in NOT_SENT for cause in causes):
+        return False
+    said = [status for cause in causes if (status := _status_said(cause)) is not None]
+    return not said or said[0] in UNSURE
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """The error and what it came from, which the SDKs keep."""
+    found: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in found:
+        found.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return found
+
+
+def _status_said(error: BaseException) -> int | None:
+    """The status of a failure that came over the line. What litellm raises may have one of litellm's own."""
+    if type(error).__module__.partition(".")[0] == "litellm":
+        return None
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    return status if isinstance(status, int) and status >= 400 else None
 
 
 def status_of(error: Exception) -> int | None:
@@ -120,12 +152,22 @@ class Retrying:
         self._first_wait_s = first_wait_s
         self._stop = stop
 
-    def call(self, once: Callable[[], T]) -> tuple[T, int]:
+    def call(self, once: Callable[[], T], attempts: Attempts | None = None) -> tuple[T, int]:
         """What `once` gives, and how many attempts it took. Only `Passing` is tried again.
 
-        Raises Stopped when `stop` is set during a wait, else what the last attempt raised.
+        Raises Stopped when `stop` is set during a wait, what `attempts` raises, else what the last attempt raised.
         """
         import tenacity
+
+        def attempt() -> T:
+            if attempts and retrying.statistics["attempt_number"] > 1:
+                attempts.again()
+            try:
+                return once()
+            except ModelError as error:
+                if attempts:
+                    attempts.failed(billed=error.billed)
+                raise
 
         retrying = tenacity.Retrying(
             stop=tenacity.stop_after_attempt(TRIES),
@@ -136,7 +178,7 @@ class Retrying:
             reraise=True,
         )
         try:
-            result = retrying(once)
+            result = retrying(attempt)
         except Passing as error:
             raise ModelError(f"{error} ({TRIES} tries)") from None
         return result, retrying.statistics["attempt_number"]

@@ -116,9 +116,10 @@ class _Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class _Function(TorchFunctionMode):
-    def __init__(self, record: TorchRecord) -> None:
+    def __init__(self, record: TorchRecord, redirects: bool) -> None:
         super().__init__()
         self.record = record
+        self.redirects = redirects
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
@@ -128,6 +129,8 @@ class _Function(TorchFunctionMode):
         if name in LEAVES_TORCH:
             self.record.computed[name] += 1
             self.record.left |= self.record.holds_made(args)
+        if not self.redirects:
+            return func(*args, **kwargs)
         if name in ("cpu", "cuda", "to") and args and isinstance(args[0], torch.Tensor):
             return _moved(name, func, args, kwargs)
         on_host = devices.factory_on_host(kwargs) if name in FACTORIES else _made_from_host(args, kwargs)
@@ -161,10 +164,11 @@ def _made_from_host(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 @contextmanager
-def watched(at_import: TorchRecord | None = None) -> Iterator[TorchRecord]:
-    """Records every torch operation made inside: at import, or in a call after it."""
+def watched(at_import: TorchRecord | None = None, *, redirects: bool = True) -> Iterator[TorchRecord]:
+    """Records every torch operation made inside: at import, or in a call after it. `redirects` sends what asks for a
+    GPU to the CPU."""
     record = TorchRecord(at_import)
-    with _Function(record), _Dispatch(record):
+    with _Function(record, redirects), _Dispatch(record):
         yield record
 
 

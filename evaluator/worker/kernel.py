@@ -41,6 +41,12 @@ def read_only(folder: str) -> None:
     syscall(MOUNT_SETATTR, AT_FDCWD, os.fsencode(folder), AT_RECURSIVE, attributes, len(attributes))
 
 
+def writable(folder: str) -> None:
+    """The mount at `folder` alone, not those below it."""
+    attributes = struct.pack("=QQQQ", 0, ATTR_RDONLY, 0, 0)
+    syscall(MOUNT_SETATTR, AT_FDCWD, os.fsencode(folder), 0, attributes, len(attributes))
+
+
 def become_root(folder: str) -> None:
     """Makes the mount at `folder` the root of every process in this mount namespace; what was there is gone."""
     os.chdir(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any
 
 import torch
 import triton
+from triton.compiler.errors import CompilationError
 from triton.runtime.errors import OutOfResources
 from triton.runtime.jit import JITFunction, TensorWrapper
 from triton.tools.tensor_descriptor import TensorDescriptor
@@ -22,10 +24,13 @@ from evaluator.worker.errors import COMPILE_FAILURES, LAUNCH, launch_facts
 from evaluator.worker.guard import unwatched
 from evaluator.worker.handles import Handles
 from evaluator.worker.memory import Memory
+from evaluator.worker.pretence import pretend
+from evaluator.worker.resources import code_facts
 from evaluator.worker.simulator import Simulator
 from evaluator.worker.streams import streams
 
 AUTOTUNE_CONFIGS_MAX = 4
+COMPILER = str(triton.compiler.compiler.__file__)
 GRID_MAX = (2**31 - 1, 65535, 65535)
 
 
@@ -35,6 +40,8 @@ class Launches:
 
     kernels: list[str] = field(default_factory=list)
     memories: list[Memory] = field(default_factory=list)
+    storages: set[int] = field(default_factory=set)
+    """Where the tensors are that the candidate's own kernels were given."""
     compile_s: float = 0.0
     failures: list[BaseException] = field(default_factory=list)
 
@@ -60,6 +67,15 @@ class Launcher:
         self.handles = Handles(lambda function, given, grid: self.launch(function, (), given, grid, False), self._used)
         self._tuned: dict[Any, int] = {}
         self._run = JITFunction.run
+
+    @property
+    def own_threads(self) -> set[int]:
+        return self.assembler.own
+
+    def begin(self) -> None:
+        """In a child: from here on this process seems to have a GPU."""
+        pretend(self.driver)
+        self.assembler.start()
 
     def install(self) -> None:
         """Routes every launch and every device-function call of this process through here."""
@@ -109,6 +125,7 @@ class Launcher:
         own = function.fn.__code__.co_filename == self.filename
         if own:
             self.calls.kernels.append(function.__name__)
+            self.calls.storages.update(memory.starts.tolist())
         streams.launched()
         self.calls.memories.append(memory)
         if self.knocked_out is not None and (not self.knocked_out or function.__name__ in self.knocked_out):
@@ -128,9 +145,11 @@ class Launcher:
         try:
             # an autotuner drops a configuration that doesn't compile, so it has to hear of it at once
             self.assembler.waits = self.driver.benchmarking
+            _check_references(function)
             if self.driver.benchmarking:
                 self._limit_tuning(function)
-            kernel = self._run(function, *args, grid=None, warmup=True, **kwargs)
+            with _passes_refused():
+                kernel = self._run(function, *args, grid=None, warmup=True, **kwargs)
             self._check(kernel, 0)
             self.handles.keep(kernel, function, _bound(function, args, kwargs))
             if id(kernel) not in self.builds:
@@ -181,6 +200,7 @@ class Launcher:
             "num_stages": int(getattr(kernel.metadata, "num_stages", 0)),
             "compile_s": compile_s,
             "assembled": self.assembler.taken(),
+            "code": code_facts(kernel, self.filename),
         }
 
 
@@ -189,6 +209,35 @@ def _bound(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict
     bound = function.signature.bind(*args, **{k: v for k, v in kwargs.items() if k in names})
     bound.apply_defaults()
     return dict(bound.arguments)
+
+
+@contextmanager
+def _passes_refused() -> Iterator[None]:
+    """A kernel that parses and that a later pass refuses: the compiler says so by a bare RuntimeError."""
+    try:
+        yield
+    except RuntimeError as error:
+        if any(frame.f_code.co_filename == COMPILER for frame, _ in traceback.walk_tb(error.__traceback__)):
+            raise CompilationError(None, None, str(error)) from None
+        raise
+
+
+def _check_references(function: Any) -> None:
+    """Refuses a kernel that calls a plain Python function, at each launch and as the compiler refuses.
+
+    Triton does so by a bare RuntimeError, at the first launch only: what it leaves behind lets the next one through.
+    """
+    try:
+        _ = function.cache_key
+    except RuntimeError as error:
+        frames = [frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)]
+        looked_at = [local["self"] for local in frames if isinstance(local.get("self"), JITFunction)]
+        nodes = [local["node"] for local in frames if hasattr(local.get("node"), "lineno")]
+        for each in looked_at:
+            each.hash = None
+        if not looked_at or not nodes:
+            raise
+        raise CompilationError(looked_at[-1].src, nodes[-1], str(error)) from None
 
 
 def _check_constants(function: Any) -> None:

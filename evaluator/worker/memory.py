@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from evaluator.worker.accesses import Accesses, distinct
+
 
 @dataclass
 class Poison:
@@ -50,6 +52,7 @@ class Memory:
     read_bytes: dict[str, int] = field(default_factory=dict)
     written: set[int] = field(default_factory=set)
     strays: dict[tuple[int | None, bool], Stray] = field(default_factory=dict)
+    accesses: Accesses = field(default_factory=Accesses)
 
     @classmethod
     def of(cls, kernel: str, filename: str, tensors: Iterable[tuple[str, torch.Tensor]]) -> Memory:
@@ -78,9 +81,10 @@ class Memory:
             mask, active = self._inside(pointers, mask, itemsize, store)
             if active.size == 0:
                 return mask
-            place = int(np.searchsorted(self.starts, active.min(), side="right")) - 1
+            low, high = int(active.min()), int(active.max()) + itemsize
+            place = int(np.searchsorted(self.starts, np.uint64(low), side="right")) - 1
         dense = high - low == active.size * itemsize
-        count = (active.size if dense else np.unique(active).size) * itemsize
+        count = (active.size if dense else distinct(active).size) * itemsize
         if store:
             self.stored_bytes += count
             self.written.update(int(s) for s in self._touched(active, place))
@@ -88,6 +92,9 @@ class Memory:
             self.loaded_bytes += count
             name = self.names[place]
             self.read_bytes[name] = self.read_bytes.get(name, 0) + count
+            if high <= int(self.ends[place]):
+                offsets = (pointers.ravel() - self.starts[place]).view(np.int64)
+                self.accesses.loaded(name, self._line(), offsets, itemsize, count)
         return mask
 
     def _touched(self, active: np.ndarray, place: int) -> np.ndarray:

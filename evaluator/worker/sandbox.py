@@ -8,8 +8,10 @@ silence; what stands is a line too.
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import resource
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -24,6 +26,10 @@ BOX = "/box"
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 SETTINGS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+# what CUDA opens: the driver's devices and a description of the machine
+GPU_DEVICES, GPU_SETTINGS = "/dev/nvidia*", ("/sys",)
+# parts of /proc that are the machine's: they stay read-only where CUDA needs to write to the rest
+MACHINE = ("acpi", "bus", "fs", "irq", "sys", "sysrq-trigger")
 LAUNCHER_MEMORY_SCORE = 300
 
 
@@ -90,7 +96,14 @@ def _own_mounts() -> None:
     kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
 
 
-def confine(fences: Fences, home: Path, source: Path, hidden: Sequence[str], limits: Limits) -> None:
+def gpu_paths() -> tuple[list[str], list[str]]:
+    """What a worker on a GPU needs besides: to read, and to read and write."""
+    compiler = shutil.which(os.environ.get("CC") or "gcc")  # Triton builds the call of each kernel's launch with it
+    tools = [str(Path(os.path.realpath(compiler)).parent.parent)] if compiler else []
+    return [*GPU_SETTINGS, *tools], [*sorted(glob.glob(GPU_DEVICES)), "/proc/self"]
+
+
+def confine(fences: Fences, home: Path, source: Path, hidden: Sequence[str], limits: Limits, gpu: bool) -> None:
     """Leaves only what a child needs in sight, all of it read-only, below `home`'s folder `root`.
 
     In sight are the system's programs and libraries, Python, and what Python has on its path apart from `source`, where
@@ -98,7 +111,7 @@ def confine(fences: Fences, home: Path, source: Path, hidden: Sequence[str], lim
     """
     _bound_processes(fences, limits)
     if fences.stands("mount namespace"):
-        fences.put_up("read-only view", lambda: _view(home / "root", source, hidden))
+        fences.put_up("read-only view", lambda: _view(home / "root", source, hidden, gpu))
     else:
         fences.down.append("reduced: no read-only view (it needs a mount namespace)")
     if fences.stands("read-only view"):
@@ -113,10 +126,13 @@ def in_sight(source: Path) -> list[str]:
     return sorted(p for p in paths if not any(p != other and p.startswith(other + "/") for other in paths))
 
 
-def _view(root: Path, source: Path, hidden: Sequence[str]) -> None:
+def _view(root: Path, source: Path, hidden: Sequence[str], gpu: bool) -> None:
     root.mkdir(exist_ok=True)
     kernel.mount("root", str(root), "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=16m,mode=755")
-    for path in (*in_sight(source), *DEVICES):
+    settings, opened = gpu_paths() if gpu else ([], [])
+    opened = [path for path in opened if path.startswith("/dev/")]
+    # a folder before what lies in it: /bin may be a link into /usr
+    for path in sorted((*in_sight(source), *DEVICES, *settings, *opened), key=os.path.realpath):
         _show(root, path)
     for folder in hidden:
         if os.path.isdir(f"{root}{folder}"):
@@ -124,7 +140,12 @@ def _view(root: Path, source: Path, hidden: Sequence[str]) -> None:
     for folder in (BOX, "/tmp", "/proc"):
         Path(f"{root}{folder}").mkdir(exist_ok=True)
     kernel.mount("proc", f"{root}/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
+    for part in MACHINE if gpu else ():
+        if os.path.exists(f"{root}/proc/{part}"):
+            kernel.bind(f"{root}/proc/{part}", f"{root}/proc/{part}")
     kernel.read_only(str(root))
+    if gpu:
+        kernel.writable(f"{root}/proc")
     kernel.become_root(str(root))
 
 
@@ -155,43 +176,50 @@ def _bound_processes(fences: Fences, limits: Limits) -> None:
         fences.down.append("reduced: no process limit (it needs a user namespace, or a PID namespace of Linux 6.14)")
 
 
-def enter(fences: Fences, folder: str, source: Path, limits: Limits) -> Fences:
+def enter(fences: Fences, folder: str, source: Path, limits: Limits, gpu: bool) -> Fences:
     """A child's own step, before any candidate: a private folder, no privileges, limits. Returns what more stands."""
     own = Fences()
     if fences.stands("read-only view"):
-        own.put_up("private folder of limited size", lambda: _private(limits))
+        own.put_up("private folder of limited size", lambda: _private(limits, gpu))
         folder = BOX
     os.chdir(folder)
-    os.environ.update(HOME=folder, TMPDIR=folder, TRITON_CACHE_DIR=f"{folder}/triton")
-    own.put_up("resource limits", lambda: _limit(fences, limits))
+    # parts of torch ask for the user's name, and there is no list of users in sight
+    os.environ.update(HOME=folder, TMPDIR=folder, TRITON_CACHE_DIR=f"{folder}/triton", LOGNAME="kernelmend")
+    own.put_up("resource limits", lambda: _limit(fences, limits, gpu))
     own.put_up("no privileges", kernel.drop_capabilities)
     if landlock.version():
-        _give_up_files(fences, own, folder, source)
+        _give_up_files(fences, own, folder, source, gpu)
     if not own.stands("private folder of limited size"):
         own.down.append("reduced: no private folder of limited size (it needs the read-only view)")
     return own
 
 
-def _give_up_files(fences: Fences, own: Fences, folder: str, source: Path) -> None:
+def _give_up_files(fences: Fences, own: Fences, folder: str, source: Path, gpu: bool) -> None:
     """Landlock beside the view, or in its place where it is not permitted."""
     viewed = fences.stands("read-only view")
     shown = ["/"] if viewed else [*in_sight(source), "/proc", "/sys/devices/system/cpu"]
-    if own.put_up("Landlock", lambda: landlock.restrict(shown, [folder, *DEVICES])) and not viewed:
+    settings, opened = gpu_paths() if gpu else ([], [])
+    if (
+        own.put_up("Landlock", lambda: landlock.restrict([*shown, *settings], [folder, *DEVICES, *opened]))
+        and not viewed
+    ):
         ours = str(source)
         if not any(ours == path or ours.startswith(path + "/") for path in in_sight(source)):
             own.up.append("tasks hidden")
 
 
-def _private(limits: Limits) -> None:
+def _private(limits: Limits, gpu: bool) -> None:
     kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC)
     size = f"size={limits.folder_bytes_max},nr_inodes=16384,mode=700"
     kernel.mount("box", BOX, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, size)
-    kernel.read_only("/proc")
+    if not gpu:
+        kernel.read_only("/proc")
 
 
-def _limit(fences: Fences, limits: Limits) -> None:
+def _limit(fences: Fences, limits: Limits, gpu: bool) -> None:
     for what, most in (
-        (resource.RLIMIT_AS, limits.memory_bytes_max),
+        # CUDA reserves addresses for all memory that there could be
+        (resource.RLIMIT_AS, resource.RLIM_INFINITY if gpu else limits.memory_bytes_max),
         (resource.RLIMIT_FSIZE, limits.file_bytes_max),
         (resource.RLIMIT_CPU, limits.processor_s),
         (resource.RLIMIT_NOFILE, limits.files_max),

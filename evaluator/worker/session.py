@@ -7,6 +7,8 @@ import socket
 import sys
 import time
 import types
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +17,14 @@ import torch
 from triton.runtime.errors import PTXASError
 
 from evaluator import wire
+from evaluator.worker.accesses import again_report, line_reports
 from evaluator.worker.audit import audit
 from evaluator.worker.devices import devices
 from evaluator.worker.errors import described
+from evaluator.worker.gpu_launches import GpuLauncher
 from evaluator.worker.guard import TorchRecord, watched
 from evaluator.worker.launches import Launcher, Launches
 from evaluator.worker.memory import poison
-from evaluator.worker.pretence import pretend
 from evaluator.worker.resources import Resources
 from evaluator.worker.streams import streams
 
@@ -43,7 +46,7 @@ class Kept:
 class Session:
     """The conversation with the judge about one candidate."""
 
-    def __init__(self, sock: socket.socket, launcher: Launcher) -> None:
+    def __init__(self, sock: socket.socket, launcher: Launcher | GpuLauncher) -> None:
         self.sock = sock
         self.launcher = launcher
         self.entry: Any = None
@@ -51,22 +54,26 @@ class Session:
         self.kept: Kept | None = None
         self.threads: set[int] = set()
         self.grad = True
+        self.at_import = TorchRecord()
         launcher.on_compile = lambda kernel: wire.send(sock, {"event": "compiling", "kernel": kernel})
 
     def serve(self) -> None:
-        """Answers `load`, `call` and `builds` until the judge hangs up."""
+        """Answers the judge's questions until it hangs up."""
         sys.argv = [""]
-        pretend(self.launcher.driver)
-        self.launcher.assembler.start()
+        self.launcher.begin()
         audit.install()
         self.threads = _threads()
-        answers = {"load": self.load, "call": self.call, "builds": self.builds}
+        answers = self.answers()
         while True:
             try:
                 header, frames = wire.receive(self.sock)
             except wire.Ended:
                 return
             answers[header["op"]](header, frames)
+
+    def answers(self) -> dict[str, Callable[[dict[str, Any], list[bytearray]], None]]:
+        """What each question is answered by."""
+        return {"load": self.load, "call": self.call, "builds": self.builds}
 
     def load(self, header: dict[str, Any], frames: list[bytearray]) -> None:
         """Runs the candidate's module and finds its entry. `poison` fills unwritten memory; `interprets_only` compiles
@@ -82,10 +89,10 @@ class Session:
         sys.modules["candidate"] = module
         try:
             code = compile(header["source"], str(path), "exec", dont_inherit=True)
-            with watched(), audit.watching():
+            with self.watched() as self.at_import, audit.watching():
                 exec(code, module.__dict__)
         except BaseException as error:  # the border of the worker: SystemExit at import is an outcome too
-            self._reply({"error": described(error, self.filename)})
+            self._reply({"error": self.described(error)})
             return
         devices.loaded()
         found = [getattr(module, name) for name in header["entries"] if callable(getattr(module, name, None))]
@@ -99,8 +106,8 @@ class Session:
         With `keep` the tensors live on; with `again` the next call gets them with its own values, and tells what the
         kept call's results hold after it. `knock_out` names kernels that do nothing ([]: all of them, None: none).
         """
-        args = wire.unpack(header["args"], frames)
-        kwargs = wire.unpack(header["kwargs"], frames)
+        args = self.here(wire.unpack(header["args"], frames))
+        kwargs = self.here(wire.unpack(header["kwargs"], frames))
         kept, self.kept = self.kept, None
         if header["again"] and kept:
             args, kwargs = placed(kept.args, args), placed(kept.kwargs, kwargs)
@@ -111,35 +118,74 @@ class Session:
         start = time.perf_counter()
         error: BaseException | None = None
         returned: Any = None
-        with self.launcher.recording() as launches, watched() as record:
+        with self.launcher.recording() as launches, self.watched(self.at_import) as record:
             self.launcher.on_written = record.launched
             try:
                 with audit.watching(), torch.set_grad_enabled(self.grad):
                     returned = self.entry(*args, **kwargs)
+                self.settle()
             except BaseException as raised:  # the border of the worker: any way out of a call is an outcome
                 error = raised
         total_s = time.perf_counter() - start
-        running = _threads() - self.threads - self.launcher.assembler.own
         report = {
             **_launch_report(launches),
-            "torch_ops": dict(record.computed),
+            "torch_ops": self._computed(record, launches),
             "compile_s": launches.compile_s,
             "run_s": max(0.0, total_s - launches.compile_s),
-            "started": self._started(len(running)),
-            "swallowed": [described(e, self.filename) for e in launches.failures if e is not error][:1],
+            "started": self._started(self.running()),
+            "swallowed": [self.described(e) for e in launches.failures if e is not error][:1],
         }
         if error is not None:
-            self._reply({**report, "error": described(error, self.filename)})
+            self._reply({**report, "error": self.described(error)})
             return
-        out: list[memoryview] = []
-        report["returned"] = self._packed(returned, out, record, named, 0)
-        report["arguments"] = [self._packed(value, out, record, named, 0) for value in named.values()]
-        report["storages"] = [_storage(value, out) for value in named.values()]
+        values, out = self.left(returned, args, kwargs, record)
+        report |= values
         if header["again"] and kept:
             report["earlier"] = self._packed(kept.returned, out, record, named, 0)
         if header["keep"]:
             self.kept = Kept(args, kwargs, returned)
         self._reply(report, out)
+
+    def watched(self, at_import: TorchRecord | None = None) -> AbstractContextManager[TorchRecord]:
+        """The candidate's torch operations; see `guard.watched`."""
+        return watched(at_import)
+
+    def here(self, value: Any) -> Any:
+        """An argument where the candidate works on it."""
+        return value
+
+    def settle(self) -> None:
+        """Waits for what a call has begun."""
+
+    def on_host(self, value: torch.Tensor) -> bool:
+        """Whether a tensor is on the CPU, or would be."""
+        return devices.on_host(value)
+
+    def running(self) -> int:
+        """How many threads the candidate left running."""
+        return len(_threads() - self.threads - self.launcher.own_threads)
+
+    def described(self, error: BaseException) -> dict[str, Any]:
+        """An exception in plain values."""
+        return described(error, self.filename)
+
+    def _computed(self, record: TorchRecord, launches: Launches) -> dict[str, int]:
+        """Torch's own computations of a call, by name; what it computed at import counts where a kernel is given it."""
+        given = len(launches.storages & record.torch_made)
+        return {**record.computed, **({"(at import)": given} if given else {})}
+
+    def left(
+        self, returned: Any, args: Any, kwargs: Any, record: TorchRecord | None = None
+    ) -> tuple[dict[str, Any], list[memoryview]]:
+        """What a call left, as the judge reads it: results, arguments, and their storages."""
+        record, named = record or TorchRecord(), {**dict(enumerate(args)), **kwargs}
+        out: list[memoryview] = []
+        values = {
+            "returned": self._packed(returned, out, record, named, 0),
+            "arguments": [self._packed(value, out, record, named, 0) for value in named.values()],
+            "storages": [_storage(value, out) for value in named.values()],
+        }
+        return values, out
 
     def _started(self, running: int) -> list[str]:
         """What the candidate started besides its own work, since it was loaded, in words."""
@@ -155,7 +201,7 @@ class Session:
             try:
                 taken = future.result() if future else Resources(None, None, 0.0)
             except PTXASError as error:
-                failed = failed or described(error, self.filename)
+                failed = failed or self.described(error)
                 continue
             compile_s = build["compile_s"] + taken.assemble_s
             rows.append({**build, **asdict(taken), "compile_s": compile_s})
@@ -197,7 +243,7 @@ class Session:
             "writer": record.writer(pointer),
             "attributes": sorted(map(str, value.__dict__))[:5],
             "lazy": value.is_conj() or value.is_neg(),
-            "host": devices.on_host(value),
+            "host": self.on_host(value),
         }
 
     def _reply(self, header: dict[str, Any], frames: list[memoryview] | None = None) -> None:
@@ -244,6 +290,8 @@ def _launch_report(launches: Launches) -> dict[str, Any]:
         "launches": len(launches.kernels),
         "bytes_moved": sum(m.loaded_bytes + m.stored_bytes for m in launches.memories),
         "reads": _reads(launches),
+        "lines": line_reports((m.kernel, m.accesses) for m in launches.memories),
+        "again": again_report((m.kernel, m.accesses) for m in launches.memories),
         "strays": [asdict(stray) for m in launches.memories for stray in m.strays.values()][:20],
     }
 

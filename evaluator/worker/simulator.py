@@ -182,6 +182,10 @@ for _name in vars(InterpreterBuilder):
         setattr(Builder, _name, _widened(_name, compares=False))
 
 
+# what the rewriter of this version of Triton puts into a kernel: `interpreter_semantic`, from 3.9 on another one
+_CALLED = {n: v for n, v in vars(interpreter).items() if n in ("interpreter_semantic", "_InterpreterComparison")}
+
+
 class _Rewriter(interpreter.FunctionRewriter):  # type: ignore[misc]
     """Rewrites a kernel for the interpreter, in a copy of its globals: the interpreter's own stay out of a candidate's
     reach."""
@@ -201,13 +205,18 @@ def _scope(function: Callable[..., Any]) -> dict[str, Any]:
         cells = zip(function.__code__.co_freevars, function.__closure__, strict=True)
         names |= {name: cell.cell_contents for name, cell in cells}
     names = {name: usable(value) for name, value in names.items()}
-    return {"range": _range, **names, "interpreter_semantic": interpreter.interpreter_semantic}
+    return {"range": _range, **names, **_CALLED}
 
 
 def _range(*bounds: Any, **_: Any) -> Iterator[Any]:
     """Python's `range` in a kernel, and `tl.range`: to the compiler a loop's variable is a tensor."""
     for i in range(*(int(_plain(bound)) for bound in bounds if bound is not None)):
         yield interpreter.interpreter_semantic.to_tensor(i)
+
+
+def _index(value: Any) -> int:
+    """A scalar as Python's integer; Triton 3.6 has it with a NumPy before 2.4 only."""
+    return int(value.handle.data.item())
 
 
 def _plain(value: Any) -> Any:
@@ -254,6 +263,7 @@ class Simulator:
                     for y in range(grid[1]):
                         for z in range(grid[2]):
                             self.builder.set_grid_idx(x, y, z)
+                            memory.accesses.begin_program()
                             body(**values)
         finally:
             self._switch(on=False)
@@ -286,4 +296,5 @@ def _patches() -> list[tuple[Any, str, Any, Any]]:
     scope.restore()
     owners = {(id(owner), name): owner for owner, name in touched}
     patched |= {key: _range for key in patched if key[1] == "range"}
+    patched |= {key: _index for key in patched if key[1] == "__index__"}
     return [(owner, key[1], vars(owner).get(key[1], MISSING), patched[key]) for key, owner in owners.items()]

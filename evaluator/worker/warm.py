@@ -16,11 +16,13 @@ import signal
 import socket
 import sys
 import tempfile
+import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from evaluator.limits import Limits
-from evaluator.worker import sandbox
+from evaluator.worker import kernel, sandbox
 from evaluator.worker.sandbox import Fences
 
 
@@ -40,10 +42,12 @@ class Warm:
         self.limits = Limits(**config["limits"])
         self.source = Path(config["source"])
         self.fences = fences
-        self.launcher = warmed_up(config["targets"])
+        self.gpu = config["device"] == "cuda"
+        self.launcher = gpu_ready(config["targets"]) if self.gpu else warmed_up(config["targets"])
+        self.primed = _primed(Path.cwd() / "primed") if self.gpu else {}
         self.home = Path.cwd()
         self.above = os.open(self.home.parent, os.O_RDONLY | os.O_DIRECTORY)  # out of sight from here on
-        sandbox.confine(fences, self.home, self.source, config["hide"], self.limits)
+        sandbox.confine(fences, self.home, self.source, config["hide"], self.limits, self.gpu)
         gc.collect()
         gc.freeze()
 
@@ -105,13 +109,19 @@ class Warm:
         """Never returns."""
         from evaluator.worker.session import Session
 
+        if self.gpu:
+            from evaluator.worker.gpu_session import GpuSession as Session
         code = 70
         try:
             gc.disable()  # a child lives for seconds; collecting would only copy the pages that it shares
             self._enter(log, folder, keep=sock.fileno())
             Session(sock, self.launcher).serve()
             code = 0
+        except BaseException:
+            traceback.print_exc()  # the judge reads it in the log
+            raise
         finally:
+            sys.stderr.flush()
             os._exit(code)
 
     def _enter(self, log: int, folder: str, keep: int) -> Fences:
@@ -121,7 +131,12 @@ class Warm:
         os.closerange(3, keep)
         os.closerange(keep + 1, 2**16)
         tempfile.tempdir = None
-        return sandbox.enter(self.fences, folder, self.source, self.limits)
+        fences = sandbox.enter(self.fences, folder, self.source, self.limits, self.gpu)
+        for name, content in self.primed.items():
+            path = Path(os.environ["TRITON_CACHE_DIR"]) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        return fences
 
     def _tried(self) -> list[str]:
         """What stands in a child, from one that only goes in and comes out."""
@@ -150,6 +165,45 @@ class Warm:
 
     def _say(self, what: dict[str, Any]) -> None:
         self.control.sendall(json.dumps(what).encode() + b"\n")
+
+
+def gpu_ready(targets: list[list[Any]]) -> Any:
+    """A launcher for a GPU, with everything imported and CUDA not started."""
+    import torch
+
+    from evaluator.worker import gpu_session  # noqa: F401  every child needs it: imported before the fork
+    from evaluator.worker.gpu_launches import GpuLauncher
+    from evaluator.worker.guard import watched
+
+    launcher = GpuLauncher(targets[0][0])
+    launcher.install()
+    with watched(redirects=False):  # the first use of torch's modes imports a good part of torch
+        torch.empty(1).fill_(0.0)
+    return launcher
+
+
+def _primed(folder: Path) -> dict[str, bytes]:
+    """What Triton builds at a first launch, the same for every candidate: made once, in a child of its own."""
+    os.environ["TRITON_CACHE_DIR"] = str(folder)
+    with suppress(OSError):  # CUDA looks itself up in /proc, which shows another namespace's processes so far
+        kernel.mount("proc", "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
+    pid = os.fork()
+    if pid == 0:
+        code = 70
+        try:
+            from evaluator.worker import warmup
+
+            warmup.run_on_gpu()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+            raise
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+    if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]):
+        raise RuntimeError("a first kernel failed on this GPU")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def warmed_up(targets: list[list[Any]]) -> Any:

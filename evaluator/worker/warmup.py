@@ -34,10 +34,21 @@ def run(launcher: Launcher) -> None:
     """Launches each kernel once through `launcher`."""
     launcher.filename = __file__
     with watched():  # the first use of torch's modes imports a good part of torch
-        x = torch.ones(10, 10, device="cuda")[:, ::2].contiguous().view(-1)
-        y = torch.empty_like(x).to(torch.float16).to(torch.float32)
-        reduce_kernel[(triton.cdiv(50, 128),)](x, y, 50, BLOCK=128)
-        a, b = torch.ones(16, 32, device="cuda"), torch.ones(32, 16, device="cuda")
-        c = torch.empty(16, 16, device="cuda")
-        dot_kernel[(1,)](a, b, c, 32, BLOCK=16)
+        _launch()
     launcher.builds.clear()
+
+
+def run_on_gpu() -> None:
+    """The same on a GPU. Raises RuntimeError when it gives a wrong result."""
+    if not torch.equal(_launch().cpu(), torch.full((16, 16), 32.0)):
+        raise RuntimeError("a known kernel gave a wrong result")
+
+
+def _launch() -> torch.Tensor:
+    x = torch.ones(10, 10, device="cuda")[:, ::2].contiguous().view(-1)
+    y = torch.empty_like(x).to(torch.float16).to(torch.float32)
+    reduce_kernel[(triton.cdiv(50, 128),)](x, y, 50, BLOCK=128)
+    a, b = torch.ones(16, 32, device="cuda"), torch.ones(32, 16, device="cuda")
+    c = torch.empty(16, 16, device="cuda")
+    dot_kernel[(1,)](a, b, c, 32, BLOCK=16)
+    return c

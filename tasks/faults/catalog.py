@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from tasks.errors import unknown
-from tasks.faults import compilation, contract, memory, numerics, slow, tiles
+from tasks.faults import (
+    compilation,
+    contract,
+    fusion,
+    memory,
+    numerics,
+    quantisation,
+    reductions,
+    slow,
+    tiles,
+)
 from tasks.faults.fault import Fault
 from tasks.outcomes import Reason
 
-_ALL = (*slow.FAULTS, *memory.FAULTS, *tiles.FAULTS, *numerics.FAULTS, *contract.FAULTS, *compilation.FAULTS)
+_MODULES = (slow, memory, tiles, numerics, reductions, quantisation, fusion, contract, compilation)
+_ALL = tuple(fault for module in _MODULES for fault in module.FAULTS)
 _LAST = frozenset({Reason.SYNTAX_ERROR, Reason.NO_CODE})
 FAULTS: tuple[Fault, ...] = tuple(sorted(_ALL, key=lambda fault: bool(fault.reasons & _LAST)))
 

@@ -20,7 +20,7 @@ def pad_with_zero(code: Code) -> str | None:
         for jit in code.jits
         if calls(jit, "exp", "exp2") and calls(jit, "sum")
         for load in calls(jit, "load")
-        if (other := argument(load, "other", 2)) and _is_infinite(code, other)
+        if (other := argument(load, "other", 2)) and is_infinite(code, other)
     ]
     return code.edited(edits)
 
@@ -33,7 +33,7 @@ def start_at_zero(code: Code) -> str | None:
     for function in (*extreme, *hosts):
         for node in ordered(function, ast.expr):
             inside = any(edit.start <= code.span(node)[0] < edit.end for edit in edits)
-            if not inside and _is_infinite(code, node):
+            if not inside and is_infinite(code, node):
                 edits.append(code.replace(node, "0.0"))
     return code.edited(edits)
 
@@ -100,7 +100,7 @@ def turn_sign(code: Code) -> str | None:
     """The first `-x` of a kernel loses its sign; failing that, the first `a - b` becomes `a + b`."""
     for jit in code.jits:
         for node in ordered(jit, ast.UnaryOp):
-            literal = isinstance(node.operand, ast.Constant) or _is_infinite(code, node)
+            literal = isinstance(node.operand, ast.Constant) or is_infinite(code, node)
             if isinstance(node.op, ast.USub) and not literal:
                 return code.edited([code.replace(node, code.grouped(node.operand))])
         for difference in ordered(jit, ast.BinOp):
@@ -157,16 +157,17 @@ def _is_float(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, float)
 
 
-def _is_infinite(code: Code, node: ast.expr) -> bool:
+def is_infinite(code: Code, node: ast.expr) -> bool:
+    """Whether `node` is infinity of either sign, written out or by a module's name for it."""
     if isinstance(node, ast.Name):
         value = code.assigned(node.id, None)
-        return value is not None and not isinstance(value, ast.Name) and _is_infinite(code, value)
+        return value is not None and not isinstance(value, ast.Name) and is_infinite(code, value)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return _is_infinite(code, node.operand)
+        return is_infinite(code, node.operand)
     if isinstance(node, ast.Call) and ast.unparse(node.func) in ("float", "tl.constexpr") and len(node.args) == 1:
         inner = node.args[0]
         literal = isinstance(inner, ast.Constant) and str(inner.value).lstrip("+-") == "inf"
-        return literal or _is_infinite(code, inner)
+        return literal or is_infinite(code, inner)
     return isinstance(node, ast.Attribute) and ast.unparse(node) in ("math.inf", "torch.inf")
 
 

@@ -69,3 +69,27 @@ def argument(call: ast.Call, name: str, position: int) -> ast.expr | None:
         if keyword.arg == name:
             return keyword.value
     return call.args[position] if position < len(call.args) else None
+
+
+def bindings(kernel: ast.AST) -> list[tuple[set[str], ast.expr]]:
+    """Every assignment inside `kernel`, augmented ones too: the names that it binds, and its value."""
+    bound = [(target_names(node), node.value) for node in ordered(kernel, ast.Assign)]
+    added = [(names(node.target), node.value) for node in ordered(kernel, ast.AugAssign)]
+    return [*bound, *added]
+
+
+def loaded(kernel: ast.AST) -> set[str]:
+    """Names that hold what `tl.load` gave, or something computed from it."""
+    found: set[str] = set()
+    pairs = bindings(kernel)
+    while True:
+        more = {name for bound, value in pairs if calls(value, "load") or names(value) & found for name in bound}
+        if more <= found:
+            return found
+        found |= more
+
+
+def is_spread(node: ast.expr) -> bool:
+    """Whether `node` is `x[:, None]` or the like."""
+    inside = ast.walk(node.slice) if isinstance(node, ast.Subscript) else ()
+    return any(isinstance(found, ast.Constant) and found.value is None for found in inside)

@@ -1,0 +1,281 @@
+"""Timing a candidate beside its baselines: windows in turn, paired, until the ratio is known well enough.
+
+Nothing that a worker reports is taken as it comes: the judge's own clock must have room for the times, must not have
+much more to account for than beside the baseline, and no time may be below what the device can do.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from evaluator.bounds import Bound, Machine, bound_of
+from evaluator.paired import Ratio, enough, median, ratio_of
+from evaluator.timing_records import Invalid, SizeTiming, TaskTiming
+from tasks.task import Case, Task
+
+CANDIDATE, EAGER = "candidate", "eager"
+CAP_S = 1.0
+SLOTS_MIN, SLOTS_MAX = 2, 16
+SHORT_MS, STRETCH_MS = 0.02, 0.06  # below the first, so many calls are timed as one that they last the second
+WINDOW_MS = 4.0
+CALLS_MIN, CALLS_MAX = 4, 30
+LONG_MS = 100.0  # a window of such calls is a single one
+COVERED_MS, COVERED_CALLS = 0.2, 12
+SHORTEST_MS = 0.0005
+BELOW = 0.9  # measured peaks wander, and another kernel may do a little better than the one that measured them
+UNEXPLAINED, UNEXPLAINED_MS = 0.25, 0.05
+
+
+class Lost(Exception):
+    """A player did not answer as it should: `kind` is deadline, died, protocol or error (then `error` is its own)."""
+
+    def __init__(self, kind: str, message: str, error: Any = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.error = error
+        self.who = ""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Milliseconds of each timed stretch, over its calls; seconds by the judge's clock; the host's ms a call."""
+
+    ms: tuple[float, ...]
+    wall_s: float
+    host_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class TimedCase:
+    """A timed size of `task`, which `tasks.catalog.load(path)` gives: the same call with several variants of values.
+
+    `slots` is at how many addresses its arguments lie; `key` names it among all that a baseline is given.
+    """
+
+    task: Task
+    path: str
+    key: str
+    variants: Sequence[Case]
+    slots: int = SLOTS_MIN
+
+    @property
+    def label(self) -> str:
+        return self.variants[0].label
+
+
+class Player(Protocol):
+    """Somebody who is timed. Both raise Lost."""
+
+    def prepare(self, timed: TimedCase) -> None:
+        """Takes the values of a size."""
+
+    def window(self, calls: int, batch: int, keep: int | None, seed: int, covered: bool) -> Window:
+        """Times `calls` stretches of `batch` calls each; `seed` fixes which values each gets."""
+
+
+@dataclass
+class Series:
+    """All windows of one player: median milliseconds a call, and what the judge's clock had beyond the times."""
+
+    ms: list[float] = field(default_factory=list)
+    beyond_ms: list[float] = field(default_factory=list)
+    overfull: bool = False
+
+    def add(self, window: Window, warm: int, batch: int, keeps: bool) -> None:
+        total_ms = sum(window.ms) * batch
+        self.overfull |= total_ms > 1e3 * window.wall_s
+        self.ms.append(median(window.ms[warm:]))
+        if not keeps:  # keeping an outcome takes time of its own
+            self.beyond_ms.append((1e3 * window.wall_s - total_ms) / len(window.ms))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How one size is timed: stretches a window, calls a stretch."""
+
+    calls: int
+    batch: int
+
+
+def time_task(
+    candidate: Player,
+    baselines: Mapping[str, Player],
+    sizes: Sequence[TimedCase],
+    machine: Machine,
+    cap_s: float = CAP_S,
+    seed: int = 0,
+    device: Mapping[str, Any] | None = None,
+    state: Callable[[], Mapping[str, Any]] = dict,
+    after_size: Callable[[TimedCase], None] = lambda timed: None,
+) -> TaskTiming:
+    """Times all sizes; `baselines` must have "eager". Hold the device (`evaluator.gpu.exclusive`) meanwhile.
+
+    `state` samples the device before and after; `after_size` is called while the candidate still has the outcome of
+    the call that it kept. The first size that doesn't count ends it. Raises Lost when a baseline was lost.
+    """
+    start, before = time.perf_counter(), state()
+    done: list[SizeTiming] = []
+    for number, timed in enumerate(sizes):
+        try:
+            done.append(time_case(candidate, baselines, timed, machine, cap_s, seed + number))
+        except Lost as lost:
+            if lost.who != CANDIDATE:
+                raise
+            done.append(SizeTiming(timed.label, invalid=Invalid.FAILED, message=f"{lost.kind}: {lost.message}"))
+        if done[-1].invalid:
+            break
+        after_size(timed)
+    took_s = time.perf_counter() - start
+    return TaskTiming(tuple(done), len(sizes), dict(device or {}), dict(before), dict(state()), took_s)
+
+
+def time_case(
+    candidate: Player,
+    baselines: Mapping[str, Player],
+    timed: TimedCase,
+    machine: Machine,
+    cap_s: float = CAP_S,
+    seed: int = 0,
+) -> SizeTiming:
+    """Times one size in windows of every player, in an order drawn anew each time, for some `cap_s` seconds at most.
+
+    The candidate keeps the outcome of one call. A baseline other than eager that can't take the case is left out, and
+    noted. Raises Lost, with the player's name in `who`.
+    """
+    rng = random.Random(seed)
+    players, notes = _prepared({CANDIDATE: candidate, **baselines}, timed)
+    plan = _plan({name: _window(name, player, 4, 1, None, rng, False) for name, player in players.items()}, timed)
+    series = {name: Series() for name in players}
+    spent_s, keep_in, pairs = 0.0, rng.randrange(2), 0
+    while True:
+        shared, warm = rng.getrandbits(31), rng.randint(1, 3) if plan.calls > 1 else 0
+        for name in rng.sample(sorted(players), len(players)):
+            keeps = name == CANDIDATE and pairs == keep_in
+            keep = rng.randrange(warm, warm + plan.calls) if keeps else None
+            window = _window(name, players[name], warm + plan.calls, plan.batch, keep, random.Random(shared), False)
+            spent_s += window.wall_s
+            series[name].add(window, warm, plan.batch, keeps)
+        pairs += 1
+        fault = _clock_fault(series, plan)
+        if fault and pairs > 2:
+            return SizeTiming(timed.label, invalid=Invalid.CLOCK, message=fault, calls=pairs * plan.calls)
+        ratio = ratio_of(series[EAGER].ms, series[CANDIDATE].ms) if not fault else None
+        if ratio and enough(ratio, median(series[CANDIDATE].ms), spent_s, cap_s):
+            break
+    done = _timing(timed, series, ratio, plan, notes)
+    return _bounded(_covered(done, players, rng), timed, machine)
+
+
+def slots_for(args_bytes: int, l2_bytes: int) -> int:
+    """At how many addresses arguments of this size should lie, so that they are more than twice the L2 cache."""
+    return max(SLOTS_MIN, min(SLOTS_MAX, 1 + math.ceil(2 * l2_bytes / max(1, args_bytes))))
+
+
+def _prepared(players: Mapping[str, Player], timed: TimedCase) -> tuple[dict[str, Player], tuple[str, ...]]:
+    """Those that can take the case, and why others can't."""
+    able: dict[str, Player] = {}
+    notes: list[str] = []
+    for name, player in players.items():
+        try:
+            player.prepare(timed)
+            able[name] = player
+        except Lost as lost:
+            lost.who = name
+            if name in (CANDIDATE, EAGER) or lost.kind != "error":
+                raise
+            notes.append(f"{name}: {lost.message.splitlines()[0][:200]}")
+    return able, tuple(notes)
+
+
+def _window(
+    name: str, player: Player, calls: int, batch: int, keep: int | None, rng: random.Random, covered: bool
+) -> Window:
+    try:
+        return player.window(calls, batch, keep, rng.getrandbits(31), covered)
+    except Lost as lost:
+        lost.who = name
+        raise
+
+
+def _plan(first: Mapping[str, Window], timed: TimedCase) -> Plan:
+    known = {name: max(min(window.ms), SHORTEST_MS) for name, window in first.items()}
+    shortest, longest = min(known[CANDIDATE], known[EAGER]), max(known.values())
+    batch = min(timed.slots, math.ceil(STRETCH_MS / shortest)) if shortest < SHORT_MS else 1
+    if longest > LONG_MS:
+        return Plan(1, 1)
+    return Plan(max(CALLS_MIN, min(CALLS_MAX, math.ceil(WINDOW_MS / (longest * batch)))), batch)
+
+
+def _clock_fault(series: Mapping[str, Series], plan: Plan) -> str:
+    """What the judge's clock says against the candidate's times, in words; empty when nothing."""
+    ours, theirs = series[CANDIDATE], series[EAGER]
+    ms = median(ours.ms)
+    if not ms > SHORTEST_MS:
+        return f"{ms:g} ms a call is shorter than any launch"
+    if ours.overfull:
+        return "the calls are said to have taken longer than the judge waited for them"
+    if not ours.beyond_ms:
+        return ""
+    hidden_ms = min(ours.beyond_ms) - min(theirs.beyond_ms)
+    if hidden_ms > max(UNEXPLAINED * ms * plan.batch, UNEXPLAINED_MS):
+        stretch = f"{plan.batch} calls" if plan.batch > 1 else "a call"
+        return f"{stretch} took {hidden_ms:.3f} ms of the judge's time that the reported {ms:.4f} ms do not account for"
+    return ""
+
+
+def _timing(
+    timed: TimedCase, series: Mapping[str, Series], speedup: Ratio | None, plan: Plan, notes: tuple[str, ...]
+) -> SizeTiming:
+    times = {name: median(one.ms) for name, one in series.items()}
+    over = {name: ratio_of(series[name].ms, series[CANDIDATE].ms) for name in ("compiled", "oracle") if name in series}
+    return SizeTiming(
+        timed.label,
+        ms=times[CANDIDATE],
+        eager_ms=times[EAGER],
+        compiled_ms=times.get("compiled"),
+        oracle_ms=times.get("oracle"),
+        speedup=speedup,
+        over_compiled=over.get("compiled"),
+        over_oracle=over.get("oracle"),
+        calls=plan.calls * len(series[CANDIDATE].ms),
+        batch=plan.batch,
+        notes=notes,
+    )
+
+
+def _covered(done: SizeTiming, players: Mapping[str, Player], rng: random.Random) -> SizeTiming:
+    """With the times on the device alone, where calls are so short that issuing them may be what was measured."""
+    assert done.ms is not None and done.eager_ms is not None
+    if min(done.ms, done.eager_ms) > COVERED_MS:
+        return done
+    ours, theirs = (
+        median(_window(name, players[name], COVERED_CALLS, 1, None, rng, True).ms[2:]) for name in (CANDIDATE, EAGER)
+    )
+    bound = done.ms > 1.25 * ours and done.ms - ours > 0.002
+    return replace(done, device_ms=ours, eager_device_ms=theirs, launch_bound=bound)
+
+
+def _bounded(done: SizeTiming, timed: TimedCase, machine: Machine) -> SizeTiming:
+    """With its share of the physical bound; invalid below it."""
+    assert done.ms is not None
+    case = timed.variants[0]
+    cost = timed.task.cost(*case.args, **case.kwargs)
+    bound: Bound = bound_of(timed.task, case, cost, machine)
+    seen = replace(
+        done,
+        bound_ms=bound.ms,
+        share=bound.ms / done.ms,
+        gbs=cost.bytes_min / done.ms / 1e6,
+        tflops=cost.flops / done.ms / 1e9,
+        in_l2=bound.in_l2,
+    )
+    if done.ms >= BELOW * bound.floor_ms:
+        return seen
+    message = f"{done.ms:.4f} ms is below the {bound.floor_ms:.4f} ms that this device needs for the task's own work"
+    return replace(seen, invalid=Invalid.BELOW_BOUND, message=message)

@@ -1,0 +1,52 @@
+"""The stopwatch beside two clocks of others: `triton.testing.do_bench`, and the device time of torch's profiler."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+CALLS = 30
+
+
+def kernels() -> list[tuple[str, Callable[[], Any]]]:
+    """Five calls of at least 200 microseconds on a large GPU. Takes the current CUDA device."""
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    long = torch.randn(2**27, device="cuda")
+    table = torch.randn(32768, 4096, device="cuda")
+    half = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+    square = torch.randn(4096, 4096, device="cuda")
+    return [
+        ("exp of 2^27 floats", lambda: torch.exp(long)),
+        ("sum of 2^27 floats", lambda: torch.sum(long)),
+        ("softmax 32768 x 4096", lambda: torch.softmax(table, -1)),
+        ("bfloat16 product 8192", lambda: half @ half),
+        ("float32 product 4096", lambda: square @ square),
+    ]
+
+
+def compared(run: Callable[[], Any]) -> tuple[float, float, float]:
+    """Median milliseconds a call: by the stopwatch, by do_bench, and the profiler's mean over the same calls."""
+    import triton.testing
+
+    from evaluator.worker.clock import Cuda
+    from evaluator.worker.stopwatch import Stopwatch
+
+    stopwatch = Stopwatch(Cuda())
+    stopwatch.prepare([((), {})], slots=1)
+    stopwatch.window(lambda args, kwargs: run(), 5)
+    ours = statistics.median(stopwatch.window(lambda args, kwargs: run(), CALLS).ms)
+    bench = float(triton.testing.do_bench(run, warmup=25, rep=200, return_mode="median"))
+    return ours, bench, _profiled(run)
+
+
+def _profiled(run: Callable[[], Any]) -> float:
+    import torch
+
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        for _ in range(CALLS):
+            run()
+        torch.cuda.synchronize()
+    return sum(float(event.self_device_time_total) for event in profile.key_averages()) / CALLS / 1e3
