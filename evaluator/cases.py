@@ -30,14 +30,16 @@ class Drawn:
     again_of: int | None = None
 
 
-def cases_of(task: Task, seed: int, *, hidden: bool = True, again: bool = True, stand_ins: bool = True) -> list[Drawn]:
-    """All cases of an evaluation: the public ones, then what is drawn from `seed`: hidden ones, the timed ones or their
-    stand-ins, and the first public one again, with other values each time."""
+def cases_of(
+    task: Task, seed: int, *, hidden: bool = True, again: bool = True, timed: Sequence[Case] | None = None
+) -> list[Drawn]:
+    """All cases of an evaluation: the public ones, then what is drawn from `seed`: hidden ones, the `timed` ones or
+    (None) their stand-ins, and the first public one again, with other values each time."""
     draw = Draw(seed)
     public = [Drawn("public", case) for case in task.public(Draw(PUBLIC_SEED))]
     drawn = [*public]
     drawn += [Drawn("hidden", case) for case in task.hidden(draw)] if hidden else []
-    drawn += [Drawn("timed", case) for case in (task.stand_ins if stand_ins else task.timed)(draw)]
+    drawn += [Drawn("timed", case) for case in (task.stand_ins(draw) if timed is None else timed)]
     if again and public:
         previous = 0
         for time in range(AGAIN_TIMES):

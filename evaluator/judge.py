@@ -65,6 +65,7 @@ class Evaluator:
         limits: Limits | None = None,
         without: Collection[Layer] = (),
         diagnosis_chars: int = CHARACTERS_MAX,
+        timing: bool = True,
     ) -> None:
         if diagnosis_chars < CHARACTERS_LEAST:
             raise UserError(f"a diagnosis needs at least {CHARACTERS_LEAST} characters, not {diagnosis_chars}")
@@ -77,7 +78,9 @@ class Evaluator:
         self._setting = Setting(poison=None) if Layer.POISON in self.without else Setting()
         self._judged: dict[tuple[str, str], Evaluation] = {}
         self._pool = Pool(workers or os.cpu_count() or 1, self.targets, self.limits)
-        self._gpu = GpuTier(self.targets, self.limits, self.without) if self.device == "cuda" else None
+        self.timing = timing
+        on_gpu = self.device == "cuda"
+        self._gpu = GpuTier(self.targets, self.limits, self._secret, self.without) if on_gpu else None
 
     def __enter__(self) -> Evaluator:
         return self
@@ -160,10 +163,13 @@ class Evaluator:
             future = pool.submit(self._gpu.judged, task, source, seed)
             interpreted = self._evaluate(task, source, sha)
             try:
-                seen = future.result()
+                evaluation = self._joined(task, interpreted, future.result(), source)
+                if evaluation.correct and self.timing:
+                    timing = self._gpu.timed(task, source)
+                    evaluation = replace(evaluation, timing=timing, speedup=timing.speedup)
             except WarmDied as error:
                 return _infra(task.id, sha, str(error), time.perf_counter() - start)
-        return replace(self._joined(task, interpreted, seen, source), total_s=time.perf_counter() - start)
+        return replace(evaluation, total_s=time.perf_counter() - start)
 
     def _joined(self, task: Task, interpreted: Evaluation, seen: OnGpu, source: str) -> Evaluation:
         """A kernel that the interpreter can't run, or not in time, is judged by the GPU alone."""
@@ -175,6 +181,7 @@ class Evaluator:
         evaluation = _evaluation(task, interpreted.source_sha, seen.verdict, told, seen.fences)
         return replace(
             evaluation,
+            device="cuda",
             traffic=interpreted.traffic,
             targets=interpreted.targets,
             builds=evaluation.builds or interpreted.builds,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from evaluator.timing_records import TaskTiming
 from tasks.outcomes import Reason, Stage, Status
 
 
@@ -83,6 +84,7 @@ class Evaluation:
     compile_s: float = 0.0
     run_s: float = 0.0
     total_s: float = 0.0
+    timing: TaskTiming | None = None
 
     @property
     def correct(self) -> bool:
@@ -108,6 +110,7 @@ class Evaluation:
             CaseRow(**{**row, "reason": Reason(row["reason"]) if row["reason"] else None}) for row in known["cases"]
         )
         known["builds"] = tuple(_build(row) for row in known["builds"])
+        known["timing"] = TaskTiming.from_json(known["timing"]) if known.get("timing") else None
         for name in ("patterns", "warnings", "assurance"):
             known[name] = tuple(known.get(name, ()))
         return cls(**known)

@@ -16,7 +16,7 @@ from evaluator.layers import Layer
 from evaluator.observe import Breach, overwritten, sighting
 from evaluator.patterns import Pattern, Seen, patterns_of
 from evaluator.records import CaseRow, KernelBuild
-from tasks.judges import Mismatch, compare, truth_of
+from tasks.judges import Mismatch, Truth, compare, truth_of
 from tasks.outcomes import Reason, Stage, Status
 from tasks.task import Task
 
@@ -63,10 +63,14 @@ COMPILE_REASONS = {"compilation": Reason.COMPILATION, "out_of_resources": Reason
 
 
 def judge(
-    task: Task, drawn: Sequence[Drawn], transcripts: Sequence[Transcript], without: Collection[Layer] = ()
+    task: Task,
+    drawn: Sequence[Drawn],
+    transcripts: Sequence[Transcript],
+    without: Collection[Layer] = (),
+    truths: Mapping[int, Truth] | None = None,
 ) -> Verdict:
     """Judges what came back, from all the children that shared the cases, by every layer but those in `without`. The
-    children are gone; only bytes are left."""
+    children are gone; only bytes are left. `truths` has what is known already of a case, by its index."""
     failures = [failure for transcript in transcripts for failure in _lost(transcript, drawn)]
     if Layer.TASKS not in without:
         failures += [failure for transcript in transcripts for failure in _survived(transcript)]
@@ -78,7 +82,8 @@ def judge(
             rows.append(CaseRow(entry.case.label, entry.kind, None))
             continue
         first = answers.get(entry.again_of) if entry.again_of is not None else None
-        row, failure, look = _case(task, entry, answers[index], first, without)
+        truth = (truths or {}).get(index) or truth_of(task, entry.case)
+        row, failure, look = _case(task, entry, answers[index], first, without, truth)
         if look:
             looks[index] = look
         rows.append(row)
@@ -167,7 +172,7 @@ def _loss_failure(transcript: Transcript, drawn: Drawn | None) -> Failure:
 
 
 def _case(
-    task: Task, drawn: Drawn, answer: Answer, first: Answer | None, without: Collection[Layer]
+    task: Task, drawn: Drawn, answer: Answer, first: Answer | None, without: Collection[Layer], truth: Truth
 ) -> tuple[CaseRow, Failure | None, Seen | None]:
     header = answer.header
     facts: dict[str, Any] = {
@@ -188,7 +193,6 @@ def _case(
             Status.REJECTED, Stage.RUN, Reason.PROTOCOL, drawn, loss=Loss("protocol", "call", str(malformed))
         )
         return CaseRow(right=None, reason=lost.reason, **facts), lost, None
-    truth = truth_of(task, drawn.case)
     mismatch = compare(task, drawn.case, seen.observed, truth)
     if drawn.kind == "timed":
         facts["bytes_moved"] = int(_number(header.get("bytes_moved")))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+import triton
 from triton.compiler import CompiledKernel
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction, TensorWrapper
@@ -44,6 +45,7 @@ class GpuLauncher:
     def begin(self) -> None:
         """Starts CUDA, in a child."""
         torch.cuda.synchronize()
+        _ = triton.runtime.driver.active.utils  # made at first use, by other programs
 
     def install(self) -> None:
         """Routes every launch of this process through here."""
@@ -104,6 +106,16 @@ class GpuLauncher:
         JITFunction.run, JITFunction._do_compile, Autotuner._bench = launched, compiled, tuned
         CompiledKernel._init_handles = loaded
         CompiledKernel.__getitem__ = runner_of
+        self._plain, self._watching = (run, get_runner), (launched, runner_of)
+
+    @contextmanager
+    def bare(self) -> Iterator[None]:
+        """Launches made inside are Triton's own and nothing else: what is timed."""
+        JITFunction.run, CompiledKernel.__getitem__ = self._plain
+        try:
+            yield
+        finally:
+            JITFunction.run, CompiledKernel.__getitem__ = self._watching
 
     @contextmanager
     def recording(self) -> Iterator[Launches]:

@@ -26,7 +26,8 @@ class GpuSession(Session):
 
         def time(header: dict[str, Any], frames: list[bytearray]) -> None:
             try:
-                said, out = timed.handle(header, frames)
+                with self.launcher.bare():
+                    said, out = timed.handle(header, frames)
             except Exception as error:  # the border of the worker: the candidate's own, as in any call
                 said, out = {"error": self.described(error)}, []
             self._reply(said, out)
