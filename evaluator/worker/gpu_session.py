@@ -10,6 +10,7 @@ import torch
 
 from evaluator import wire
 from evaluator.worker.clock import Cuda
+from evaluator.worker.gpu_launches import GpuLauncher
 from evaluator.worker.guard import TorchRecord, watched
 from evaluator.worker.session import Session
 from evaluator.worker.stopwatch import Stopwatch, Timed
@@ -22,11 +23,13 @@ class GpuSession(Session):
     """The conversation with the judge about one candidate that runs on a GPU; it can also be timed."""
 
     def answers(self) -> dict[str, Callable[[dict[str, Any], list[bytearray]], None]]:
+        assert isinstance(self.launcher, GpuLauncher)
+        bare = self.launcher.bare
         timed = Timed(Stopwatch(Cuda()), self.called, self.left)  # made before a candidate is loaded
 
         def time(header: dict[str, Any], frames: list[bytearray]) -> None:
             try:
-                with self.launcher.bare():
+                with bare():
                     said, out = timed.handle(header, frames)
             except Exception as error:  # the border of the worker: the candidate's own, as in any call
                 said, out = {"error": self.described(error)}, []
