@@ -40,10 +40,9 @@ def usable_device(device: str) -> str:
         raise UserError(f"unknown device {device!r}; known: auto, cpu, cuda")
     if not sys.platform.startswith("linux"):
         raise UserError("evaluating needs Linux, as Triton does; listing tasks, tables and replay work here")
-    there = os.path.exists("/dev/nvidiactl")
-    if device == "cuda" and not there:
+    if device == "cuda" and not os.path.exists("/dev/nvidiactl"):
         raise UserError("no NVIDIA GPU here; --device cpu compiles for the GPU and interprets on the CPU")
-    return "cuda" if there and device != "cpu" else "cpu"
+    return "cuda" if device == "cuda" else "cpu"
 
 
 class Evaluator:

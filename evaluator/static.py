@@ -47,6 +47,7 @@ HARMLESS_CHAINS = {
     "os.path.abspath", "os.path.basename", "os.path.dirname", "os.path.join", "os.path.realpath",
     "os.environ.get",
     "os.environ", "os.environ.setdefault", "os.getenv", "sys.path.append", "sys.path.insert", "sys.exit",
+    "types.SimpleNamespace",
 }  # fmt: skip
 
 # NumPy may compute sizes; what goes to it from a tensor is seen at run time
@@ -62,7 +63,7 @@ CLOSED_ATTRIBUTES = {
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "_disable_current_modes", "_DisableTorchDispatch",
 }  # fmt: skip
 # imports that are judged by their use
-BY_USE = ("os", "sys", "numpy")
+BY_USE = ("os", "sys", "types", "numpy")
 # exception types, and settings of the worker's own process
 OPEN_PATHS = ("triton.compiler.errors", "triton.compiler.CompilationError", "torch.backends")
 
@@ -195,7 +196,8 @@ def _escapes(node: ast.AST, aliases: Aliases) -> Iterator[Escape]:
                     yield path, item.asname or item.name
         case ast.Name():
             path = aliases.get(node.id, "")
-            if node.id in ESCAPE_NAMES or _root(path) in ("os", "sys"):
+            led_out = _root(path) in ("os", "sys", "types") and path not in HARMLESS_CHAINS
+            if node.id in ESCAPE_NAMES or led_out:
                 yield path or node.id, None
         case ast.Attribute():
             yield from _attribute_escapes(node, aliases)
@@ -240,7 +242,7 @@ def _forbidden(path: str) -> bool:
     if root == "numpy":
         return len(parts) > 2 or any(part in NUMPY_CLOSED or part in sys.stdlib_module_names for part in parts)
     if root not in MODULES:
-        return path not in BY_USE
+        return path not in BY_USE and path not in HARMLESS_CHAINS
     if _open(path):
         return False
     if root in ("torch", "triton") and any(part in ESCAPE_PARTS for part in parts):

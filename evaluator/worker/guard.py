@@ -36,6 +36,7 @@ QUERY = {
     "is_pinned", "is_same_size", "size", "stride", "sym_size", "sym_stride", "sym_numel", "sym_storage_offset",
     "is_contiguous", "can_cast", "promote_types", "result_type",
     "numel", "dim", "storage_offset", "_has_compatible_shallow_copy_type", "record_stream",
+    "profiler::_record_function_enter", "profiler::_record_function_enter_new", "profiler::_record_function_exit",
 }  # fmt: skip
 ALLOWED = ALLOCATE | VIEW | COPY | QUERY
 FROM_PYTHON = {"lift_fresh", "fill_", "full", "full_like", "new_full", "scalar_tensor"}
