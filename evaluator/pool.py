@@ -25,6 +25,7 @@ from evaluator.targets import Target
 
 ROOT = Path(evaluator.__file__).parent.parent
 HIDDEN = (".git", "agents", "experiments", "prompts", "tasks", "tests")
+HEADERS = "/usr/include"  # nothing is to be built of C or C++, but Triton's own launches on a GPU
 START_S = 120.0
 END_S = 10.0
 ENVIRONMENT = (
@@ -92,7 +93,7 @@ class WarmProcess:
             "limits": asdict(limits),
             "device": device,
             "source": str(ROOT),
-            "hide": [str(ROOT / name) for name in HIDDEN],
+            "hide": [*(str(ROOT / name) for name in HIDDEN), *([HEADERS] if device == "cpu" else [])],
         }
         environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
         environment |= {"HOME": self.home, "TMPDIR": self.home, "TRITON_CACHE_DIR": f"{self.home}/triton"}

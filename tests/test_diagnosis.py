@@ -250,11 +250,11 @@ def test_every_reason_and_every_hint_is_here_for_its_own_sake(called: Callable[[
     }  # told elsewhere
     assert set(HINTS) == {rule.__name__ for rule in RULES}
     for rule, name in HINTS.items():
-        _, (_, said, source) = called(f"hint: {rule}")
+        _, (_, said, source, _) = called(f"hint: {rule}")
         scene = scene_of(said.failure.error, source)
         assert next(r.__name__ for r in RULES if r(scene)) == rule, name
     for name in SPOILT:
-        _, (_, said, _) = called(f"pattern: {name}")
+        _, (_, said, *_) = called(f"pattern: {name}")
         assert said.failure.patterns[0].name is name
 
 
