@@ -57,6 +57,11 @@ RULES: tuple[Callable[[Scene], str | None], ...] = (
 WORDS: tuple[tuple[str, str], ...] = (
     (r"arange.*constexpr|of type .?.?constexpr", "a value that sets a shape must be a parameter `NAME: tl.constexpr`"),
     (r"incompatible dimensions|[Cc]annot broadcast", "make the shapes agree with [:, None] and [None, :]"),
+    (
+        r"argument to have shape",
+        "the value or the mask is larger than the block of pointers: reduce it along the axis that these lack, or "
+        "give them both axes with [:, None] and [None, :]",
+    ),
     (r"has no len\(\)", "the grid is a tuple of integers: write kernel[(n,)](...)"),
     (r"cpu tensor", "a tensor of the launch is on the CPU: make it with device=x.device"),
     (

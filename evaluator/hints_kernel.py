@@ -75,7 +75,7 @@ def pointer(scene: Scene) -> str | None:
     address = (
         call.args[0] if call.args else next((k.value for k in call.keywords if k.arg in ("pointer", "base")), None)
     )
-    if address is None:
+    if address is None or "argument to have shape" in scene.message:
         return None
     names = names_in(address)
     reached = names + [n for name in names for value in scene.bindings.get(name, []) for n in names_in(value)]

@@ -31,7 +31,7 @@ LABELS: Mapping[str, frozenset[str]] = {
     "zero_padding": frozenset({P.PADDED_LANES}),
     "zero_start": frozenset({P.PADDED_LANES}),
     "no_max_subtraction": frozenset({P.OVERFLOW}),
-    "wrong_axis": frozenset({P.WRONG_AXIS, "axis"}),
+    "wrong_axis": frozenset({P.WRONG_AXIS, "axis", "lacking_axis"}),
     "last_dimension": frozenset({P.WRONG_AXIS, P.STRIDES, str(Reason.SHAPE)}),
     "low_precision": frozenset({P.LOW_PRECISION}),
     # exp(x + max) / sum is the same softmax until it overflows
@@ -84,6 +84,7 @@ HINTS: Mapping[str, str] = {
     "grid": r"the grid is a tuple of integers",
     "axis": r"the axis of tl\.",
     "pointer": r"is no pointer|not a pointer|the pointer is one address",
+    "lacking_axis": r"along the axis that these lack",
     "loop_type": r"changes its type in the loop",
     "shapes": r"make the shapes agree",
 }
