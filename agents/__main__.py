@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return show_prompt(arguments.template, arguments.task, arguments.prompts)
         if arguments.command == "models":
             return models(arguments.check, arguments.base_url)
-        return check(arguments.check) if arguments.check else show_methods()
+        return show_methods() if arguments.check is None else check(arguments.check)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -45,10 +45,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def models(name: str | None, base_url: str | None) -> int:
     """Asks one model a short question, or lists the providers."""
     from agents.models.probe import check_model, show_providers
+    from agents.models.secrets import checked_url
 
-    if name is None and base_url:
+    if name is not None:
+        return check_model(name, checked_url(base_url))
+    if base_url is not None:
         raise UserError("--base-url goes with --check MODEL")
-    return check_model(name, base_url) if name else show_providers()
+    return show_providers()
 
 
 def show_methods() -> int:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from agents.config import DEVICES, RunConfig, read_settings
 from agents.limits_flags import add_limit_flags, limits_in
 from agents.models import APPRENTICE, FORMS
+from agents.models.secrets import checked_params, checked_url
 from tasks.errors import UserError, unknown
 
 BESIDE_SETTINGS = ("config", "dry_run", "option", "param", "retry_errors")
@@ -133,10 +134,10 @@ def resolve(args: argparse.Namespace) -> tuple[RunConfig, Path | None]:
         workers=_at_least_one("workers", settings.get("workers", min(8, os.cpu_count() or 1))),
         seed=settings.get("seed", 0),
         method_options={**settings.get("method_options", {}), **pairs("-o", flags.get("option", []))},
-        params={**settings.get("params", {}), **_values(pairs("-p", flags.get("param", [])))},
+        params=checked_params({**settings.get("params", {}), **_values(pairs("-p", flags.get("param", [])))}),
         prompts=_folder(settings.get("prompts")),
-        diagnosis_chars=_at_least_one("diagnosis-chars", settings.get("diagnosis_chars", 4000)),
-        base_url=_base_url(settings.get("base_url")),
+        diagnosis_chars=_diagnosis_chars(settings.get("diagnosis_chars", 4000)),
+        base_url=checked_url(settings.get("base_url")),
         **limits_in(settings),
     )
     return config, Path(settings["out"]) if "out" in settings else None
@@ -202,12 +203,10 @@ def _folder(path: str | None) -> str | None:
     return None if path is None else str(Path(path).resolve())
 
 
-def _base_url(url: str | None) -> str | None:
-    if url is not None and not url.startswith(("http://", "https://")):
-        raise UserError(f"--base-url must begin with http:// or https://, not {url!r}")
-    if url is not None and "@" in url:
-        raise UserError("--base-url must hold no password, since run.json keeps it; a key goes into OPENAI_API_KEY")
-    return url
+def _diagnosis_chars(value: int) -> int:
+    if value < 200:  # as the evaluator, which is not imported for this
+        raise UserError(f"--diagnosis-chars must be at least 200, not {value}")
+    return value
 
 
 def _at_least_one(name: str, value: int) -> int:

@@ -231,4 +231,4 @@ class Journal:
 
 
 def _unjudged(event: Event) -> bool:
-    return event["type"] == "evaluation" and Status(event["evaluation"]["status"]) is Status.INFRA_ERROR
+    return event["type"] == "evaluation" and bool(event["evaluation"]["status"] == Status.INFRA_ERROR)

@@ -141,7 +141,7 @@ class Limiter:
         self._pace = pace
         self._slots = threading.BoundedSemaphore(concurrency)
         self._stop = stop
-        self._told = False
+        self._told = self._told_more = False
 
     def stop(self) -> None:
         """Begin nothing new, and end a client's waits for another try."""
@@ -171,6 +171,7 @@ class Limiter:
         finally:
             tab.close(NOTHING)
         self._tell_unknown(usage)
+        self._tell_more(usage, bound)
         return replace(reply, usage=usage, lost=tab.lost)
 
     def _bound(self, request: Request) -> Bound:
@@ -188,6 +189,17 @@ class Limiter:
         if unknown and not self.simulated and not self._told:
             self._told = True
             log.warning("%s does not say how many tokens it took; budgets count its upper bound", self.name)
+
+    def _tell_more(self, usage: Usage, bound: Bound) -> None:
+        read, written = usage.input_tokens or 0, usage.output_tokens or 0
+        more = max(0, read - bound.input_tokens) + max(0, written - bound.output_tokens)
+        if more and not self.simulated and not self._told_more:
+            self._told_more = True
+            log.warning(
+                "%s reports %d tokens more than were set aside for a request (%d in of %d, %d out of %d); "
+                "budgets count what it reports, and may be passed",
+                *(self.name, more, read, bound.input_tokens, written, bound.output_tokens),
+            )
 
 
 def limited(run: Run, model: Model, stop: threading.Event) -> Limiter:

@@ -13,6 +13,7 @@ from agents.log import Event, sha_of
 from agents.loop import Parts, TaskEnd, drive, make_context
 from agents.protocol import Method, Reply, Request
 from agents.runfolder import Run, state_of
+from agents.verdicts import verdict_of
 from evaluator.records import Evaluation
 from tasks.errors import UserError
 from tasks.task import Task
@@ -94,6 +95,8 @@ def _whole(run: Run, task: str) -> list[Event]:
     for number, event in enumerate(events, start=1):
         if event["type"] == "text" and sha_of(event["text"]) != event["sha"]:
             raise UserError(f"{path}, line {number}: the text is not the one that its hash names; the log is damaged")
+        if event["type"] == "evaluation":
+            verdict_of(task, event)
     return events
 
 

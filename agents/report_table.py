@@ -24,6 +24,7 @@ COLOURS = {
     State.REGRESSED: "bold red",
     State.FAILING: "red",
 }
+OWN_TITLE = "Each round's own candidates; a task without one stands where it stood"
 CHANGES = (State.RESCUED, State.PERSISTENT, State.REGRESSED, State.FAILING)
 TASK_COLUMNS = ("task", "state", "rounds")
 LETTERS = {
@@ -50,7 +51,7 @@ def render_account(account: Account, *, plain: bool = False) -> RenderableType:
         return "Nothing is recorded yet."
     timed = any(group.speedup for row in account.rounds for view in (row.own, row.best) for group in _groups(view))
     tables = (
-        _views_table("Each round's own candidates", [(row.number, row.own) for row in account.rounds], timed, plain),
+        _views_table(OWN_TITLE, [(row.number, row.own) for row in account.rounds], timed, plain),
         _views_table("Best so far", [(row.number, row.best) for row in account.rounds], timed, plain),
         _means_table(account, timed, plain),
         _rounds_table(account, plain),

@@ -192,6 +192,8 @@ def open_run(path: Path) -> Run:
     try:
         record = json.loads((path / "run.json").read_text(encoding="utf-8"))
     except OSError as error:
+        if list(path.glob("*")) == [path / "prompts"]:
+            raise UserError(f"no run in {path}: it is a dry run's folder, with its first prompts only") from error
         raise UserError(f"no run in {path}: {path / 'run.json'} can't be read ({error.strerror})") from error
     except ValueError as error:
         raise UserError(f"{path / 'run.json'} is damaged: {error}") from error

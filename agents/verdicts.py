@@ -73,8 +73,8 @@ def logged_verdict(evaluation: Evaluation) -> dict[str, Any]:
 
 def verdict_of(task: str, event: Event) -> Evaluation:
     """The evaluation in an `evaluation` event of a task's log. Raises UserError when it is none."""
-    said: Mapping[str, Any] = event["evaluation"]
     try:
+        said: Mapping[str, Any] = event["evaluation"]
         return Evaluation.from_json({**said, "task": task, "source_sha": event["source"]})
     except (ValueError, TypeError, KeyError) as error:
         raise UserError(f"the log of {task} is damaged: evaluation {event.get('index')}: {error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from evaluator.advice import efficiency_lines
@@ -18,7 +19,11 @@ from tasks.task import Task
 
 MESSAGE_MAX = 1500
 # what goes first where there is no room; evidence and hints stay longest
-EVIDENCE, PLACE, CASE, LAUNCH, NOTE = 1, 2, 3, 4, 5
+SECOND, GENERIC, EVIDENCE, PLACE, CASE, LAUNCH, NOTE = 1, 2, 3, 4, 5, 6, 7
+LONG_COMPILATION = (
+    "the compiler unrolls the whole tile and each tl.static_range: take smaller blocks, tl.range in place of "
+    "tl.static_range"
+)
 
 
 def diagnose(task: Task, verdict: Verdict, source: str, characters: int = CHARACTERS_MAX) -> str:
@@ -67,8 +72,12 @@ def _failure(task: Task, failure: Failure, source: str) -> list[Part]:
         if failure.mismatch is None and failure.status is Status.REJECTED:
             parts.append(Part("the values themselves are right", EVIDENCE))
     if failure.mismatch:
-        parts += _mismatch(failure.mismatch, failure.drawn)
-        parts += [Part(f"pattern: {pattern.words}", EVIDENCE) for pattern in failure.patterns[:2]]
+        # that elements are wrong is said by the headline too; with no pattern it is all there is
+        generic = failure.reason in (Reason.MISMATCH, Reason.NON_FINITE) and failure.patterns
+        result, *more = _mismatch(failure.mismatch, failure.drawn)
+        parts += [replace(result, rank=GENERIC if generic else 0), *more]
+        ranks = (0 if generic else SECOND, SECOND)
+        parts += [Part(f"pattern: {p.words}", rank) for p, rank in zip(failure.patterns, ranks, strict=False)]
     told = [stray for stray in failure.strays if stray.get("store") or failure.mismatch]
     parts += [Part(_stray(stray, source), PLACE) for stray in told[:3]]
     return parts + _cause(task.entry, failure, source)
@@ -130,7 +139,7 @@ def _mismatch(mismatch: Mismatch, drawn: Drawn | None) -> list[Part]:
         if mismatch.reason is Reason.MISMATCH:
             return [Part(f"{name}: {coarse} elements differ from the reference by more than the error budget")]
         if mismatch.reason is Reason.NON_FINITE:
-            return [Part(f"{name}: NaN or infinity where the reference has none, or the reverse, in {coarse} elements")]
+            return [Part(f"{mismatch.message}, in {coarse} elements")]
         return [Part(mismatch.message)]
     parts = [Part(mismatch.message + (f" ({mismatch.fraction:.1%})" if mismatch.fraction is not None else ""))]
     if mismatch.index is not None:
@@ -169,7 +178,8 @@ def _loss(failure: Failure) -> list[Part]:
             if loss.during == "load"
             else "the call"
         )
-        return [Part(f"{doing} took more than {loss.detail}")]
+        advice = [Part(LONG_COMPILATION, EVIDENCE)] if loss.compiling else []
+        return [Part(f"{doing} took more than {loss.detail}"), *advice]
     if loss.kind == "protocol":
         return [Part(f"the worker's answer was malformed: {loss.detail}")]
     code = failure.error.get("exit_code")

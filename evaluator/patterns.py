@@ -45,15 +45,17 @@ def patterns_of(task: Task, seen: Seen, others: Sequence[Seen] = ()) -> list[Pat
     by_distribution = getattr(task.judge, "reason", None) is Reason.DISTRIBUTION
     facts = _facts(task, seen, first_unwritten(seen) if by_distribution else leaf, others)
     proofs = []
+    explained = any(fact.name is PatternName.OUT_OF_BOUNDS_READ for fact in facts)
     if by_distribution and not facts:
         proofs = [*held_by(task, seen), *wrong_size(seen)]
     if leaf is not None and not any(fact.name in UNTOUCHED for fact in facts):
         with _one_thread():
-            proofs = list(_explained(task, seen, leaf)) or _elsewhere(task, others)
-            proofs = proofs or list(pooled(task, (seen, *others)))
-    rest = (
-        [*zeros(leaf, _elements(seen)), *places(leaf), *([] if facts else _special(leaf))] if leaf is not None else []
-    )
+            proofs = list(_explained(task, seen, leaf))
+            explained |= bool(proofs)
+            proofs = proofs or _elsewhere(task, others) or list(pooled(task, (seen, *others)))
+    rest = list(_plain(seen, leaf, special=not facts)) if leaf is not None else []
+    if explained:  # a last tile that is wrong by chance would mislead
+        rest = [pattern for pattern in rest if pattern.name is not PatternName.LAST_TILE]
     found = list({pattern.words: pattern for pattern in [*facts, *proofs, *rest]}.values())
     if not found and any(not stray.get("store") for stray in seen.strays):
         words = "a load reaches outside its tensor: a mask is missing, or a stride or an offset is wrong"

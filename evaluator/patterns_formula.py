@@ -13,7 +13,7 @@ from evaluator.patterns_calls import PRODUCTS, TILES, Call, Change, shorter
 from evaluator.patterns_leaf import Pattern
 from evaluator.patterns_leaf import PatternName as P
 from evaluator.patterns_recomputed import Bench
-from evaluator.patterns_running import Mistake, Steps
+from evaluator.patterns_running import Mistake, Site, Steps
 from evaluator.patterns_spelled import MOST_STEPS, TILED, TWO_FORMS, Form, below, risen
 from evaluator.patterns_steps import changes, coarser
 
@@ -159,9 +159,27 @@ def _other_base(steps: Steps) -> Iterator[Mistake]:
 
 
 def _near(steps: Steps, mistake: Mistake) -> str:
-    """Where a step is, by the next operation that has a telling name."""
-    names = list(steps.first)
-    start = min((names.index(site) for site in mistake.sites if site in names), default=0)
-    after = next((site.name for site in names[start + 1 :] if site.name not in ARITHMETIC), None)
-    before = next((site.name for site in reversed(names[:start]) if site.name not in ARITHMETIC), None)
-    return f", ahead of `{after}`" if after else f", after `{before}`" if before else ""
+    """Where a step is: the first operation with a telling name that its result goes into, or the last one that it
+    works on; nothing where its values meet none."""
+    sites = list(steps.first)
+    start = min((sites.index(site) for site in mistake.sites if site in sites), default=0)
+    fed, sources = {sites[start]}, {sites[start]} if sites else set()
+    for site in sites[start + 1 :]:
+        if any(_feeds(steps, one, site) for one in fed):
+            fed.add(site)
+            if site.name not in ARITHMETIC:
+                return f", ahead of `{site.name}`"
+    for site in reversed(sites[:start]):
+        if any(_feeds(steps, site, one) for one in sources):
+            sources.add(site)
+            if site.name not in ARITHMETIC:
+                return f", after `{site.name}`"
+    return ""
+
+
+def _feeds(steps: Steps, one: Site, other: Site) -> bool:
+    """Whether the tensor that `one` gave is an argument of `other`, or what a view or a cast made of it is."""
+    call = steps.first[other]
+    given = steps.results.get(one)
+    used = (steps.operands[other], *call.args, *call.options.values())
+    return isinstance(given, torch.Tensor) and any(steps.origin(value) is given for value in used)

@@ -9,13 +9,17 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from evaluator.patterns_leaf import NEARLY_ALL, Leaf, Pattern, PatternName, Seen, first_wrong
+from evaluator.patterns_leaf import EPS, NEARLY_ALL, Leaf, Pattern, PatternName, Seen, first_wrong
 from evaluator.patterns_recomputed import Bench, floating
 from tasks.task import Task
 
 SMALL = 1 / 64  # relative errors beyond this are no matter of precision
 FEW = 8
 CORRELATED = 0.7  # between errors and right values: then it is a scale that is off
+FLOAT32_SIZED = 64 * EPS  # relative errors that float32 makes in short sums, and halves do not
+LOST = "precision is lost on the way (a cast to half, tf32)"
+IN_FLOAT32 = "they have the size of float32's in a float64 result: compute, accumulate and store in float64"
+TF32 = ' or TF32 (the default of tl.dot for float32: write input_precision="ieee")'
 ROUNDED = {torch.float16: "float16", torch.bfloat16: "bfloat16"}
 
 
@@ -64,7 +68,9 @@ def pooled(task: Task, cases: Sequence[Seen]) -> Iterator[Pattern]:
     if off.numel() < FEW or not torch.isfinite(off).all() or float(off.abs().max()) > SMALL:
         return
     if 0.15 < float((off > 0).double().mean()) < 0.85:
-        words = "errors are small and of both signs in every case: precision is lost on the way (a cast to half, tf32)"
+        wide = all(leaf.native.dtype is torch.float64 for leaf in short)
+        cause = _cause(float(off.abs().max()), float64=wide)
+        words = f"errors are small and of both signs in every case: {cause}"
         yield Pattern(PatternName.LOW_PRECISION, words)
 
 
@@ -93,6 +99,8 @@ def _recomputed(bench: Bench) -> str | None:
             name: value.to(dtype).to(value.dtype) for name, value in floating(bench.tensors()) if not value.is_complex()
         }
         if inputs and bench.explains(inputs):
+            if dtype is torch.float16 and all(bench.tensors()[name].dtype is torch.float32 for name in inputs):
+                named += TF32  # both keep ten bits
             return f"the values are those of inputs rounded to {named}: keep the task's own precision throughout"
     if bench.leaf.native.dtype is torch.float64 and bench.leaf.explained_by(bench.leaf.exact.float().double()):
         return "the values have float32 precision in a float64 result: compute and store in float64"
@@ -115,11 +123,18 @@ def _small_errors(leaf: Leaf) -> str | None:
     above = float((error > 0).double().mean())
     size = _usual_size(exact) if leaf.before is None else _usual_size(leaf.exact - leaf.before.to(leaf.exact.dtype))
     room = exact.abs().clamp_min(size) if leaf.before is None else torch.tensor(size)
-    if float((error.abs() / room).max()) > SMALL or not 0.15 < above < 0.85:
+    largest = float((error.abs() / room).max())
+    if largest > SMALL or not 0.15 < above < 0.85:
         return None
     if float(exact.std()) > 0 and abs(float(torch.corrcoef(torch.stack([error, exact]))[0, 1])) > CORRELATED:
         return None
-    return "errors are small, of both signs and nearly everywhere: precision is lost on the way (a cast to half, tf32)"
+    cause = _cause(largest, float64=leaf.native.dtype is torch.float64)
+    return f"errors are small, of both signs and nearly everywhere: {cause}"
+
+
+def _cause(largest: float, *, float64: bool) -> str:
+    """Where precision is lost, by the largest relative error."""
+    return IN_FLOAT32 if float64 and largest < FLOAT32_SIZED else LOST
 
 
 def _truncated(leaf: Leaf) -> torch.Tensor:

@@ -73,6 +73,7 @@ class Steps(TorchFunctionMode):
         self.results: dict[Site, Any] = {}
         self.passes: dict[Site, int] = {}
         self.spelled: dict[str, int] = {}
+        self.made: dict[int, tuple[Any, Any]] = {}
         self.work = 0.0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -87,8 +88,18 @@ class Steps(TorchFunctionMode):
                 self.spelled[name] = max(self.spelled.get(name, 0), max(args[0].shape, default=1) if args else 1)
                 return value
         if name not in STEPS or not args or not isinstance(args[0], torch.Tensor):
-            return func(*args, **options)
+            value = func(*args, **options)
+            if self.mistake is None and args and isinstance(value, torch.Tensor) and value is not args[0]:
+                self.made[id(value)] = value, args[0]
+            return value
         return self._step(Call(name, func, args, options), in_place=written.endswith("_") and written[:1] != "_")
+
+    def origin(self, value: Any) -> Any:
+        """What `value` is a view or a cast of, or made of by another call that is no step; itself where there is
+        none."""
+        for _ in self.made:  # at most so many steps: calls with `out` may lead in a circle
+            value = self.made.get(id(value), (value, value))[1]
+        return value
 
     def _step(self, call: Call, *, in_place: bool) -> Any:
         site = _site(sys._getframe(2), call.name)

@@ -106,7 +106,7 @@ def _score(arguments: argparse.Namespace) -> int:
         form=arguments.format,
         model=arguments.model,
         workers=arguments.workers,
-        targets=arguments.targets.split(","),
+        targets=None if arguments.targets is None else arguments.targets.split(","),
         compare=arguments.compare,
     )
 
@@ -211,7 +211,7 @@ def _score_flags(command: argparse.ArgumentParser) -> None:
     add("--format", metavar="FORMAT", help="the format, where it can't be told from the contents")
     add("--model", metavar="NAME", help="who wrote them (default: the name of the file)")
     add("--workers", type=int, metavar="N", help="candidates at a time (default: one a CPU)")
-    add("--targets", default="sm90", metavar="LIST", help="GPUs to compile for, the first decides (default: sm90)")
+    add("--targets", metavar="LIST", help="GPUs to compile for, the first decides (default: the run's, or sm90)")
     add("--compare", action="store_true", help="set each verdict beside the recorded one")
 
 

@@ -44,7 +44,7 @@ def replay(
 
     replayed = replay_run(run, until)
     code = tell_replay(replayed)
-    _tell_waiting(run, [one.task for one in replayed])
+    _tell_left_out(run, [one.task for one in replayed])
     return code
 
 
@@ -90,7 +90,7 @@ def tell_rerun(run: Run, reruns: Sequence[Rerun]) -> int:
     ends = f"{states['done']} followed to the end, {states['stopped']} stopped, {states['error']} failed"
     print(f"{many(len(reruns), 'task')}: {_shares(reruns)}; {ends}")
     print(f"best of what could be followed: {', '.join(f'{count} {status}' for status, count in best.most_common())}")
-    _tell_waiting(run, [one.task for one in reruns])
+    _tell_left_out(run, [one.task for one in reruns])
     print("nothing live was called: every reply and verdict is the log's")
     return 1 if states["error"] else 0
 
@@ -116,8 +116,12 @@ def _shares(reruns: Sequence[Rerun]) -> str:
     return f"{replies}, {judged} of {many(sources, 'source')} with a recorded verdict"
 
 
-def _tell_waiting(run: Run, begun: Sequence[str]) -> None:
-    """A task without a log is none of those that were gone through: say which."""
+def _tell_left_out(run: Run, begun: Sequence[str]) -> None:
+    """Says what was not gone through: the unfinished last line of a log, and tasks without a log."""
+    for task in begun:
+        torn = len(run.log_path(task).read_bytes().rpartition(b"\n")[2])
+        if torn:
+            print(f"{task}: the log's unfinished last line, {many(torn, 'byte')}, was left out")
     waiting = [task for task in run.tasks if task not in begun]
     if waiting:
         print(f"not begun, so not replayed: {', '.join(waiting)}")

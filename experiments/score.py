@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -46,11 +46,12 @@ def score(run: Run, judge: Judge, *, workers: int, say: Say) -> Scored:
 
     Sources for a task that is built are evaluated; those for another go through the static checks and the load stage,
     and leave a `load` event. Ctrl-C ends it after what was begun. Raises UserError for a run that was not imported,
-    one that another process scores, and a damaged log.
+    one that another process scores, one that was judged on another device or for other targets, and a damaged log.
     """
     if not run.imported:
         again = f"python -m experiments replay {run.path} --re-evaluate"
         raise UserError(f"{run.path} was not imported; judge its sources again with: {again}")
+    check_same(run, judge.describe())
     ready = set(built())
     with held(run):
         run = amend(run, scored={"tasks": [task for task in run.tasks if task in ready], "evaluator": judge.describe()})
@@ -59,6 +60,21 @@ def score(run: Run, judge: Judge, *, workers: int, say: Say) -> Scored:
         if not interrupted and not work.infra:
             finish(run, "done")
     return Scored(work.judged, work.before, work.infra, interrupted)
+
+
+def check_same(run: Run, evaluator: Mapping[str, Any]) -> None:
+    """Raises UserError where `run` was judged on another device, or for other targets, than `evaluator` has."""
+    before = judged_by(run)
+    for name in ("device", "targets"):
+        if name in before and evaluator.get(name, before[name]) != before[name]:
+            was, now = (",".join([one] if isinstance(one, str) else one) for one in (before[name], evaluator[name]))
+            raise UserError(f"{run.path} was judged with {name} {was}, not {now}; score its file into a new --out")
+
+
+def judged_by(run: Run) -> Mapping[str, Any]:
+    """What an evaluator that judged `run` before said of itself; {} when none did."""
+    evaluator: Mapping[str, Any] = (run.record.get("scored") or {}).get("evaluator", {})
+    return evaluator
 
 
 class _Work:

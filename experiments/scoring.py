@@ -24,18 +24,23 @@ def scoring(
     form: str | None = None,
     model: str | None = None,
     workers: int | None = None,
-    targets: Sequence[str] = ("sm90",),
+    targets: Sequence[str] | None = None,
     compare: bool = False,
 ) -> int:
     """Score predictions in `path`, or go on with the run that they were imported into, and print what came of them.
 
-    Returns 0, 1 when the machine failed some (say it again to go on), 130 when interrupted. Raises UserError.
+    `targets` None is those of the run, or sm90 for a new one. Settings that differ from a run's are refused. Returns 0,
+    1 when the machine failed some (say it again to go on), 130 when interrupted. Raises UserError.
     """
     from evaluator.targets import targets_named
-    from experiments.score import cores, score
+    from experiments.score import check_same, cores, judged_by, score
 
-    targets_named(targets)
+    if targets is not None:
+        targets_named(targets)
     run = _run(path, out, form, model)
+    if targets is not None:
+        check_same(run, {"targets": list(targets)})
+    targets = targets or judged_by(run).get("targets", ("sm90",))
     print(f"run {run.path}: {many(len(run.tasks), 'task')}; starting the evaluator", flush=True)
     from evaluator.judge import Evaluator  # torch, some seconds
 
@@ -87,16 +92,28 @@ def _run(path: Path, out: Path | None, form: str | None, model: str | None) -> R
     from experiments.importing import fingerprint, notes, read
 
     if (path / "run.json").exists() or not path.exists():
-        return _whole(find_run(str(path)))
+        run = find_run(str(path))
+        if out is not None and out.resolve() != run.path.resolve():
+            raise UserError(f"{run.path} is a run already and is scored where it is; leave --out out")
+        return _same(_whole(run), form, model)
     if out is not None and (out / "run.json").exists():
         run = open_run(out)
         if not run.imported or run.record["origin"].get("sha") != fingerprint(path):
             raise UserError(f"{out} is a run of something else; name another folder by --out")
-        return _whole(run)
+        return _same(_whole(run), form, model)
     found = read(form or "auto", path, model)
     run, counts = import_run(out, found)
     for line in notes(found, counts):
         print(line)
+    return run
+
+
+def _same(run: Run, form: str | None, model: str | None) -> Run:
+    """Raises UserError for a format or a model that is not the one of an import that is there."""
+    was = {"format": (run.record.get("origin") or {}).get("format"), "model": run.config.model}
+    for name, now in (("format", None if form == "auto" else form), ("model", model)):
+        if now is not None and was[name] not in (None, now):
+            raise UserError(f"{run.path} was imported with {name} {was[name]}, not {now}; name a new folder by --out")
     return run
 
 

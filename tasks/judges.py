@@ -191,7 +191,7 @@ def _compare_floats(
         found = _first_difference(name, have, native, odd)
         assert found
         return Mismatch(
-            Reason.NON_FINITE, name, f"{name}: NaN or infinity where the reference has none, or the reverse",
+            Reason.NON_FINITE, name, f"{name}: {_directions(have[odd], native[odd])}",
             found.fraction, found.index, found.got, found.expected,
         )  # fmt: skip
     error = torch.where(special, torch.zeros_like(budget), raised_difference(have, exact))
@@ -212,6 +212,25 @@ def _compare_floats(
         float(error.max()),
         float(relative[wrong].max()),
     )
+
+
+def _directions(have: torch.Tensor, want: torch.Tensor) -> str:
+    """What stands for what, of elements (one dimension) that are NaN or infinite on one side or differ in that."""
+    there, meant = torch.isfinite(have), torch.isfinite(want)
+    kinds = (
+        (~there & meant, f"{_special_named(have[~there & meant])} where a finite value is expected"),
+        (there & ~meant, f"a finite value where {_special_named(want[there & ~meant])} is expected"),
+        (have.isnan() & ~meant, "NaN where infinity is expected"),
+        (~there & want.isnan(), "infinity where NaN is expected"),
+        (~there & ~meant & ~have.isnan() & ~want.isnan(), "infinity of the wrong sign"),
+    )
+    # finite on both sides is what overflows only when it is rounded
+    told = [words for among, words in kinds if among.any()]
+    return ", and ".join(told) or "a finite value where infinity is expected"
+
+
+def _special_named(values: torch.Tensor) -> str:
+    return "NaN" if values.isnan().all() else "NaN or infinity" if values.isnan().any() else "infinity"
 
 
 def _same_special(have: torch.Tensor, want: torch.Tensor) -> torch.Tensor:

@@ -129,3 +129,7 @@ def test_near_matches_ignore_case_and_find_base_names():
 def test_listing_imports_no_torch():
     probe = "import sys, tasks.catalog as c; c.index(); c.built(); c.select(['Math']); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", probe], capture_output=True).returncode == 0
+
+
+def test_a_long_list_of_names_says_how_many_are_left_out():
+    assert str(unknown("task", "qqq", [f"{n:02}" for n in range(23)])).endswith(", 19, ... (3 more)")

@@ -14,12 +14,12 @@ import pytest
 from misbehaving_server import MisbehavingServer
 
 from agents.models.anthropic_client import AnthropicClient
-from agents.models.client import Client
+from agents.models.client import Client, believed
 from agents.models.litellm_client import LiteLLMClient
 from agents.models.openai_client import OpenAIClient
 from agents.models.quirks import MAX_TOKENS
 from agents.models.retrying import TRIES, Refused, Stopped
-from agents.protocol import Message, ModelError, Request
+from agents.protocol import Message, ModelError, Request, Usage
 from tasks.errors import UserError
 
 KEY = "planted-key-for-tests-only"
@@ -228,3 +228,32 @@ def test_64_requests_are_in_flight_at_once(server: MisbehavingServer, make: Make
     with ThreadPoolExecutor(64) as threads:
         replies = list(threads.map(one.complete, [QUESTION] * 64))
     assert {(reply.text, reply.tries) for reply in replies} == {(bad.TEXT, 1)}
+
+
+def test_what_failed_is_named_in_one_short_line(
+    server: MisbehavingServer, make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = server.root.removeprefix("http://")
+    said = {bad.garbles: "the server's answer is no JSON", bad.says_nothing: "no completion", bad.drops: f"({place}: "}
+    for act, words in said.items():
+        caplog.clear()
+        server.bodies.clear()
+        server.does(act, bad.answers)
+        make().complete(QUESTION)
+        assert words in caplog.text and caplog.text.count("\n") == 1
+
+
+def test_a_server_that_is_not_there_is_named_with_the_cause(
+    server: MisbehavingServer, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.server_close()
+    monkeypatch.setattr("agents.models.retrying.TRIES", 1)
+    with pytest.raises(ModelError, match=rf"\({server.root.removeprefix('http://')}: .*refused"):
+        make().complete(QUESTION)
+
+
+def test_token_counts_that_can_not_be_are_unknown(server: MisbehavingServer) -> None:
+    usage = {"prompt_tokens": -5, "completion_tokens": "7", "completion_tokens_details": {"reasoning_tokens": 1.5}}
+    server.does(bad.says(200, {**bad.chat_answer(), "usage": usage}))
+    assert OpenAIClient("m", server.url).complete(QUESTION).usage == Usage()
+    assert believed(Usage(1, 0, True)) == Usage(1, 0, None)

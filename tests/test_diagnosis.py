@@ -236,6 +236,25 @@ def test_a_diagnosis_of_what_is_rare_says_what_helps(reason: Reason) -> None:
     assert missing(bare(verdict(failure)), parts)
 
 
+def test_a_long_compilation_gets_advice() -> None:
+    loss = Loss("deadline", "call", "60 s", compiling="mm")
+    text = diagnosis.diagnose(
+        DOUBLE, verdict(Failure(Status.TIMEOUT, Stage.RUN, Reason.DEADLINE, DRAWN, loss=loss)), GOOD
+    )
+    assert "compiling mm took more than 60 s" in text and "smaller blocks" in text
+
+
+def test_patterns_outlast_the_line_that_says_only_that_values_are_wrong() -> None:
+    patterns = (Pattern(PatternName.SIGN, "first " * 10), Pattern(PatternName.LAST_TILE, "second"))
+    mismatch = replace(MISMATCH, reason=Reason.MISMATCH)
+    failure = Failure(Status.WRONG, Stage.COMPARE, Reason.MISMATCH, DRAWN, mismatch=mismatch, patterns=patterns)
+    lengths = [
+        next(n for n in range(500, 0, -1) if part not in diagnosis.diagnose(DOUBLE, verdict(failure), GOOD, n))
+        for part in ("worst element", "the message", "pattern: second", "pattern: first")
+    ]
+    assert lengths == sorted(lengths, reverse=True)
+
+
 @pytest.mark.parametrize("name", PatternName)
 def test_every_pattern_is_told(name: PatternName) -> None:
     patterns = (Pattern(name, f"the words of {name}"),)

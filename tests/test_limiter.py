@@ -329,3 +329,13 @@ def test_tries_are_logged_where_there_were_several(tmp_path: Path) -> None:
     run = make_run(tmp_path / "r", names=["Toy/one"], rounds=1)
     assert go(run, Shaky(), method=Wide()).state == "done"
     assert sorted(event.get("tries", 1) for event in replies_of(run)) == [1] * 8 + [2] * 8
+
+
+def test_a_reply_that_took_more_than_was_set_aside_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    model = Paid()
+    model.usage = Usage(20, None, 150)
+    limited = limiter(model)
+    for _ in range(2):
+        limited.complete(request(max_tokens=100))
+    assert caplog.text.count("50 tokens more than were set aside") == 1
+    assert limited.budget.spent.tokens == 2 * 170

@@ -220,7 +220,7 @@ def magnitude(a, b):
 def test_precision_that_is_too_low():
     judged, looked = inner(40, lambda a, b: a.half().float() @ b.half().float())
     first = patterns_of(judged, looked)[0]
-    assert first.name is P.LOW_PRECISION and "float16" in first.words
+    assert first.name is P.LOW_PRECISION and "float16 or TF32" in first.words and "input_precision" in first.words
 
     def in_half(a, b):  # a running sum in bfloat16, which no reference reproduces
         total = torch.zeros(a.shape[0], b.shape[1], dtype=torch.bfloat16)
@@ -232,6 +232,21 @@ def test_precision_that_is_too_low():
     first = patterns_of(judged, looks[0], looks[1:])[0]
     assert first.name is P.LOW_PRECISION and "grows" in first.words
     assert "grows" not in patterns_of(judged, looks[0])[0].words
+
+
+def test_float32_in_a_float64_result():
+    judged = task(lambda x: x.double().softmax(1))
+    got = X.softmax(1).double()
+    for looked in (seen(judged, got, X), seen(judged, got + Draw(9).normal(*got.shape) * 1e-9, X)):
+        first = patterns_of(judged, looked)[0]
+        assert first.name is P.LOW_PRECISION and "float32" in first.words and "half" not in first.words
+
+
+def test_where_loads_outside_explain_all_a_last_tile_is_not_told():
+    got = X.clone()
+    got[:, 16:] = math.nan
+    assert P.LAST_TILE in names(IDENTITY, got, X)
+    assert names(IDENTITY, got, X, strays=(LOAD,)) == [P.OUT_OF_BOUNDS_READ]
 
 
 def test_intermediate_results_in_bfloat16():

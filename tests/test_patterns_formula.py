@@ -76,6 +76,19 @@ def test_one_step_of_a_formula(reference, got, arguments, name, told):
     assert [(p.name, told in p.words) for p in found[:1]] == ([(name, True)] if name else [])
 
 
+@pytest.mark.parametrize(
+    ("got", "place"),
+    [
+        (X * (1 + torch.erf(X * math.sqrt(0.5))), "left out"),
+        (0.5 * X * (1 + torch.erf(X)), ", ahead of `erf`"),
+    ],
+)
+def test_a_place_is_told_only_where_values_flow(got, place):
+    assert first(lambda x: F.gelu(x), got, X).words.endswith(place)
+    late = first(lambda x: torch.erf(x.view(24, 20)) * 0.25, torch.erf(X.view(24, 20)), X)
+    assert late.words.endswith(", after `erf`")
+
+
 def quantised(x):
     scale = x.abs().amax(1, keepdim=True) / 127
     return (x / scale).round().clamp(-20, 20) * scale

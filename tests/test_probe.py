@@ -42,7 +42,7 @@ def test_a_good_answer_is_shown_with_its_figures(
     lines = dict(line.split(maxsplit=1) for line in out.splitlines())
     assert lines["reply"].startswith("Here:") and lines["ended"] == "stop" and lines["latency"].endswith(" s")
     assert lines["tokens"] == "11 in, 3 cached, 7 out, 2 of them for thinking"
-    assert lines["price"].startswith("?")
+    assert lines["price"].startswith("? (a run takes --price IN,OUT")
     assert KEY not in out + err
 
 
@@ -86,3 +86,12 @@ def test_failures_are_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
         assert main(["models", *arguments]) == 2
         out, err = capsys.readouterr()
         assert out == "" and err.startswith("error: ") and err.count("\n") == 1 and said in err
+
+
+def test_what_is_no_provider_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, said in (("offline/apprentice", "is the simulation"), ("", "unknown model ''")):
+        assert main(["models", "--check", name]) == 2
+        out, err = capsys.readouterr()
+        assert out == "" and said in err and err.count("\n") == 1
+    assert main(["models", "--check", "openai/m", "--base-url", "http://h/v1?k=planted"]) == 2
+    assert "planted" not in capsys.readouterr().err

@@ -117,3 +117,22 @@ def test_flags_that_make_no_sense_together(
 def test_flags_that_do(recorded: Run) -> None:
     for flags in ("--until 2", "--task softmax --until 1", "--method oneshot --until 2"):
         assert main(["replay", str(recorded.path), *flags.split()]) == 0
+
+
+def test_a_status_that_is_none_is_damage(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    def splendid(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        judged = next(event for event in events if event["type"] == "evaluation")
+        judged["evaluation"]["status"] = "splendid"
+        return events
+
+    change(run, splendid)
+    for more in ([], ["--method", "oneshot"], ["--re-evaluate"], ["--task", "softmax"]):
+        assert "'splendid' is not a valid Status" in said(capsys, str(run.path), *more)
+
+
+def test_an_unfinished_last_line_is_told(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    with run.log_path(BUILT[0]).open("a") as log:
+        log.write('{"type":')
+    for more in ([], ["--method", "oneshot"]):
+        assert main(["replay", str(run.path), *more]) == 0
+        assert "Math/softmax: the log's unfinished last line, 8 bytes, was left out" in capsys.readouterr().out

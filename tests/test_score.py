@@ -188,6 +188,51 @@ def test_the_command_imports_scores_compares_and_goes_on(
     assert "something else" in capsys.readouterr().err
 
 
+def test_settings_that_are_not_the_runs_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[Any] = []
+
+    class Noting(Fake):
+        def __init__(self, **settings: Any) -> None:
+            super().__init__()
+            self.targets = list(settings["targets"])
+            asked.append(self.targets)
+
+        def describe(self) -> dict[str, Any]:
+            return {"device": "cpu", "targets": self.targets}
+
+    monkeypatch.setattr("evaluator.judge.Evaluator", Noting)
+    path, out = tmp_path / "p.jsonl", tmp_path / "scored"
+    path.write_text(json.dumps({"file": "Math/softmax.py", "predict": "```python\nright = 1\n```"}) + "\n")
+    both = ["score", str(path), "--out", str(out)]
+    assert main([*both, "--targets", "sm90,sm80"]) == 0
+    capsys.readouterr()
+    for words, wanted in (
+        ([*both, "--targets", "sm80"], "was judged with targets sm90,sm80, not sm80"),
+        (["score", str(out), "--targets", "sm80"], "was judged with targets"),
+        ([*both, "--model", "another"], "was imported with model p, not another"),
+        ([*both, "--format", "geak"], "was imported with format predictions, not geak"),
+        (["score", str(out), "--out", str(tmp_path / "new")], "leave --out out"),
+    ):
+        assert main(words) == 2
+        err = capsys.readouterr().err
+        assert wanted in err and err.count("\n") == 1
+    assert main(both) == 0 and main([*both, "--targets", "sm90,sm80", "--format", "predictions"]) == 0
+    assert asked == [["sm90", "sm80"]] * 3, "without --targets they are the run's"
+
+
+def test_another_device_is_refused(run: Run) -> None:
+    class Gpu(Fake):
+        def describe(self) -> dict[str, Any]:
+            return {**super().describe(), "device": "cuda"}
+
+    score(run, Fake(), workers=1, say=quiet)
+    with pytest.raises(UserError, match="judged with device cpu, not cuda"):
+        score(open_run(run.path), Gpu(), workers=1, say=quiet)
+    assert open_run(run.path).record["scored"]["evaluator"]["device"] == "cpu"
+
+
 def test_ctrl_c_keeps_what_was_judged(run: Run) -> None:
     class Interrupting(Fake):
         def evaluate(self, task: Task, source: str) -> Evaluation:

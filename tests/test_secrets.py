@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from misbehaving_server import Act, Handler, chat_answer, echoes_the_key, fails, running
 
-from agents.models.secrets import HIDDEN
+from agents.models.secrets import HIDDEN, checked_params, checked_url
+from tasks.errors import UserError
 from tasks.outcomes import Status
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -140,3 +141,26 @@ def test_a_candidate_that_prints_its_environment_finds_none(leftovers: dict[str,
     events = [json.loads(line) for line in leftovers["r/Math/softmax.jsonl"].splitlines()]
     (verdict,) = [event["evaluation"] for event in events if event["type"] == "evaluation"]
     assert verdict["status"] == Status.RUNTIME_ERROR and "TRITON_CACHE_DIR" in verdict["diagnosis"]
+
+
+def test_parameters_that_hold_keys_are_told_from_those_that_do_not() -> None:
+    for name in ("api_key", "Authorization", "x-api-key", "extra_headers", "openai_api_key", "token", "my_secret"):
+        with pytest.raises(UserError) as raised:
+            checked_params({"extra_body": [{name: "planted"}]})
+        assert name in str(raised.value) and "planted" not in str(raised.value)
+    fine = {
+        "max_tokens": 9,
+        "max_completion_tokens": 9,
+        "stop_token_ids": [1],
+        "logit_bias": {"7": 1},
+        "eos_token": "x",
+    }
+    assert checked_params(fine) == fine
+
+
+def test_a_url_that_may_hold_a_key_is_refused_without_it() -> None:
+    for url in ("http://h/v1?k=planted", "http://h/v1#planted", "http://me:planted@h", "me:planted@h/v1", ""):
+        with pytest.raises(UserError, match="--base-url") as raised:
+            checked_url(url)
+        assert "planted" not in str(raised.value)
+    assert checked_url("http://h:8000/v1") == "http://h:8000/v1"

@@ -165,3 +165,9 @@ def test_the_help_of_a_command_has_its_own_examples(capsys: pytest.CaptureFixtur
         main(["--help"])
     text = capsys.readouterr().out
     assert all(f"experiments {command} " in text for command in COMMANDS)
+
+
+def test_a_dry_runs_folder_is_named_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "dry" / "prompts").mkdir(parents=True)
+    assert main(["table", str(tmp_path / "dry")]) == 2
+    assert "it is a dry run's folder" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from typing import Any
 
 from agents.models.client import FIRST_WAIT_S, TIMEOUT_S, Answer, Client, missing
 from agents.models.quirks import finish_of, split_system, text_of
-from agents.models.retrying import NoCompletion
+from agents.models.retrying import no_completion
 from agents.models.secrets import key_from
 from agents.protocol import Request, Usage
 from tasks.errors import UserError
@@ -117,7 +117,7 @@ def body_of(request: Request, heads: Heads) -> dict[str, Any]:
 def _answer(message: Any) -> Answer:
     content, reason = getattr(message, "content", None), getattr(message, "stop_reason", None)
     if not isinstance(content, list) or (not content and reason is None):
-        raise NoCompletion(f"the server sent no completion: {message}")
+        raise no_completion(message)
     return Answer(text_of(content), finish_of(reason), _usage(getattr(message, "usage", None)))
 
 
@@ -126,8 +126,10 @@ def _usage(usage: Any) -> Usage:
     fresh = getattr(usage, "input_tokens", None)
     written, read = (getattr(usage, f"cache_{what}_input_tokens", None) for what in ("creation", "read"))
     details = getattr(usage, "output_tokens_details", None)
+    counts: tuple[Any, ...] = (fresh, written or 0, read or 0)
+    known = all(type(count) is int and count >= 0 for count in counts)
     return Usage(
-        input_tokens=None if fresh is None else fresh + (written or 0) + (read or 0),
+        input_tokens=sum(counts) if known else None,
         cached_tokens=read,
         output_tokens=getattr(usage, "output_tokens", None),
         reasoning_tokens=getattr(details, "thinking_tokens", None),

@@ -83,7 +83,7 @@ class Client(ABC):
                 raise Passing(self._line(error), at_once=True) from None
 
         answer, tries = self._retrying.call(once, request.attempts)
-        return Reply(answer.text, None, answer.finish_reason, answer.usage, tries=tries)
+        return Reply(answer.text, None, answer.finish_reason, believed(answer.usage), tries=tries)
 
     def _keep(self, lesson: Lesson) -> None:
         if lesson.lasting:
@@ -105,6 +105,14 @@ class Client(ABC):
     def _line(self, error: Exception) -> str:
         # cut last: half a key would not be recognised
         return scrubbed(f"{self.name}: {line_of(error)}", self._keys)[:LONGEST_LINE]
+
+
+def believed(usage: Usage) -> Usage:
+    """The token counts, None for those that can't be: less than 0, truth values, text."""
+    counts = {name: value for name, value in vars(usage).items() if name != "usd"}
+    return replace(
+        usage, **{name: value if type(value) is int and value >= 0 else None for name, value in counts.items()}
+    )
 
 
 def missing(package: str) -> UserError:

@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.models.client import FIRST_WAIT_S, TIMEOUT_S, Answer, Client, missing
 from agents.models.quirks import finish_of, text_of
-from agents.models.retrying import NoCompletion
+from agents.models.retrying import no_completion
 from agents.models.secrets import key_from
 from agents.protocol import Message, Request, Usage
 from tasks.errors import UserError
@@ -59,7 +59,7 @@ def chat_answer(completion: Any) -> Answer:
     choices: Any = getattr(completion, "choices", None)
     message = getattr(choices[0], "message", None) if isinstance(choices, list) and choices else None
     if message is None:
-        raise NoCompletion(f"the server sent no completion: {completion}")
+        raise no_completion(completion)
     usage = _usage(getattr(completion, "usage", None))
     return Answer(text_of(message.content), finish_of(choices[0].finish_reason), usage)
 

@@ -8,7 +8,7 @@ import sys
 import time
 from importlib.util import find_spec
 
-from agents.models import APPRENTICE, load_model
+from agents.models import APPRENTICE, AT_HOME, load_model
 from agents.models.prices import Price, price_of
 from agents.protocol import Message, ModelError, Reply, Request, Usage
 from tasks.errors import UserError
@@ -27,7 +27,7 @@ QUESTION = "Answer with the one word: ready"
 # temperature is there to find out whether it is taken; a model that thinks needs some room before its word
 PARAMS = {"max_tokens": 1000, "temperature": 0}
 MOST_SHOWN = 200
-UNPRICED = "? (a run counts by --price IN,OUT, dollars for a million tokens)"
+UNPRICED = "? (a run takes --price IN,OUT, dollars for a million tokens)"
 
 
 class _Noticed(logging.Handler):
@@ -51,6 +51,10 @@ def check_model(name: str, base_url: str | None = None) -> int:
     Raises UserError for a name that nobody has, a key or a package that is missing, and what the provider refuses.
     """
     model = load_model(name, seed=0, base_url=base_url)
+    if name == APPRENTICE:
+        raise UserError(f"{name} is the simulation and no provider: there is nothing to check")
+    if name.startswith("replay/"):
+        raise UserError(f"{name} gives a recorded run's replies and asks no provider: there is nothing to check")
     noticed = _Noticed()
     logger = logging.getLogger("agents.models")
     logger.addHandler(noticed)
@@ -65,7 +69,7 @@ def check_model(name: str, base_url: str | None = None) -> int:
     finally:
         logger.removeHandler(noticed)
     took_s = time.perf_counter() - begun
-    for label, value in _lines(reply, took_s, price_of(name, base_url)):
+    for label, value in _lines(reply, took_s, _priced(name, price_of(name, base_url), reply.usage)):
         _print(label, value)
     return 0
 
@@ -74,7 +78,13 @@ def _print(label: str, value: str) -> None:
     print(f"{label:9}{value}", flush=True)
 
 
-def _lines(reply: Reply, took_s: float, price: Price | None) -> list[tuple[str, str]]:
+def _priced(name: str, price: Price | None, usage: Usage) -> str:
+    if price:
+        return f"{price}; this request: {_dollars(price.cost(usage))}"
+    return "?" if name.partition("/")[0] in AT_HOME else UNPRICED
+
+
+def _lines(reply: Reply, took_s: float, price: str) -> list[tuple[str, str]]:
     said = " ".join(reply.text.split())
     shown = said if len(said) <= MOST_SHOWN else said[: MOST_SHOWN - 3] + "..."
     ending = f"{reply.finish_reason or '?'}{' (at the token limit)' if reply.finish_reason == 'length' else ''}"
@@ -84,10 +94,7 @@ def _lines(reply: Reply, took_s: float, price: Price | None) -> list[tuple[str, 
         ("ended", ending),
         ("latency", f"{took_s:.2f} s{tries}"),
         ("tokens", _tokens(reply.usage)),
-        (
-            "price",
-            f"{price}; this request: {_dollars(price.cost(reply.usage))}" if price else "? (give --price IN,OUT)",
-        ),
+        ("price", price),
     ]
 
 

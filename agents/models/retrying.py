@@ -60,6 +60,12 @@ class NoCompletion(ValueError):
     """Status 200 without an answer in it: not an empty program of the model's."""
 
 
+def no_completion(answer: Any) -> NoCompletion:
+    """For such an answer, with the error that stands in it, if any: the rest of it says nothing."""
+    error = getattr(answer, "error", None) or (answer.get("error") if isinstance(answer, Mapping) else None)
+    return NoCompletion(f"the server sent no completion{f': {error}' if error else ''}")
+
+
 def failure(error: Exception, line: str) -> ModelError:
     """What an SDK's exception means, as `Passing`, `Refused` or a plain ModelError with that text."""
     status = status_of(error)
@@ -118,7 +124,26 @@ def line_of(error: Exception) -> str:
     inner = body.get("error", body) if isinstance(body, Mapping) else None
     words = inner.get("message") if isinstance(inner, Mapping) else None
     said = words if isinstance(words, str) and words.strip() else re.sub(r"^litellm\.\w+: ", "", str(error))
+    if isinstance(error, NoCompletion):
+        return said
+    causes = _causes(error)
+    if isinstance(causes[-1], json.JSONDecodeError) and all(_status_said(cause) is None for cause in causes):
+        return f"the server's answer is no JSON ({causes[-1]})"
+    said += _connection(error)
     return " ".join(f"{status_of(error) or type(error).__name__ + ':'} {said}".split())
+
+
+def _connection(error: Exception) -> str:
+    """Where a connection failed and why, as httpx says it; empty where none did. Of the URL only host and port."""
+    causes = _causes(error)
+    if any(_status_said(cause) is not None for cause in causes):
+        return ""
+    for cause in causes:
+        # openai's is called httpx2; without a request it would raise when asked for one
+        if type(cause).__module__.startswith("httpx") and getattr(cause, "_request", None) is not None:
+            host = getattr(cause, "request").url.netloc.decode("ascii", "replace")  # noqa: B009
+            return f" ({host}: {str(cause) or type(cause).__name__})"
+    return ""
 
 
 def headers_of(error: Exception) -> Mapping[str, str]:
