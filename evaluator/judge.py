@@ -174,7 +174,7 @@ class Evaluator:
         """A kernel that the interpreter can't run, or not in time, is judged by the GPU alone."""
         undecided = interpreted.reason in (Reason.NOT_INTERPRETABLE, Reason.DEADLINE) and interpreted.compiled
         if not (interpreted.correct or undecided):
-            return interpreted
+            return replace(interpreted, device="cuda")
         both = interpreted.correct and seen.verdict.failure is None
         told = interpreted.diagnosis if both else diagnose(task, seen.verdict, source, self.diagnosis_chars)
         evaluation = _evaluation(task, interpreted.source_sha, seen.verdict, told, seen.fences)
