@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evaluator.cases import Drawn, cases_of, hands_of
@@ -16,6 +16,7 @@ from evaluator.conversation import Setting, Transcript, converse_all
 from evaluator.diagnosis import diagnose, diagnose_load, diagnose_static
 from evaluator.diagnosis_parts import CHARACTERS_MAX
 from evaluator.gpu_tier import GpuTier, OnGpu
+from evaluator.gpu_timing import Timed
 from evaluator.layers import Layer
 from evaluator.limits import Limits
 from evaluator.pool import Child, Pool, WarmDied, WarmProcess
@@ -26,6 +27,7 @@ from evaluator.static import StaticFinding, inspect_source
 from evaluator.targets import targets_named
 from evaluator.verdict import Verdict, judge, load_failure
 from tasks.errors import UserError
+from tasks.judges import Truth
 from tasks.outcomes import Reason, Stage, Status
 from tasks.task import Task
 
@@ -43,6 +45,18 @@ def usable_device(device: str) -> str:
     if device == "cuda" and not os.path.exists("/dev/nvidiactl"):
         raise UserError("no NVIDIA GPU here; --device cpu compiles for the GPU and interprets on the CPU")
     return "cuda" if device == "cuda" else "cpu"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A candidate with its cases; `truths` by index of the case, each computed once for all who judge."""
+
+    task: Task
+    source: str
+    sha: str
+    seed: int
+    drawn: Sequence[Drawn]
+    truths: dict[int, Truth] = field(default_factory=dict)
 
 
 class Evaluator:
@@ -115,7 +129,7 @@ class Evaluator:
         known = self._judged.get((task.id, sha))
         if known is not None:
             return known
-        evaluation = self._on_both(task, source, sha) if self._gpu else self._evaluate(task, source, sha)
+        evaluation = self._evaluate(task, source, sha)
         if evaluation.status not in (Status.INFRA_ERROR, Status.TIMEOUT):
             self._judged[task.id, sha] = evaluation
         return evaluation
@@ -150,34 +164,52 @@ class Evaluator:
     def _fences(self, children: Sequence[Child]) -> tuple[str, ...]:
         return (*children[0].warm.ready(), *(f"without {layer}" for layer in sorted(self.without)))
 
-    def _on_both(self, task: Task, source: str, sha: str) -> Evaluation:
+    def _on_both(self, gpu: GpuTier, judged: Judged, start: float) -> Evaluation:
         """Interpreted and on the GPU at once: what the interpreter refuses is refused, the GPU decides the rest."""
-        assert self._gpu
-        start = time.perf_counter()
-        seed = hidden_seed(self._secret, task.id, sha)
-        finding = self._static(source, task.entries)
-        if finding.reason is not None:
-            return self._refused(task.id, sha, finding, source, start)
         with ThreadPoolExecutor(1) as pool:
-            future = pool.submit(self._gpu.judged, task, source, seed)
-            interpreted = self._evaluate(task, source, sha)
+            future = pool.submit(gpu.judged, judged.task, judged.source, judged.drawn, judged.truths)
+            interpreted = self._interpreted(judged, start)
             try:
-                evaluation = self._joined(task, interpreted, future.result(), source)
+                seen = future.result()
+                if seen.verdict.failure is None and _undecided(interpreted):
+                    verdict = gpu.looked(judged.task, judged.source, judged.drawn, seen, judged.seed)
+                    seen = replace(seen, verdict=verdict)
+                evaluation = self._joined(judged, interpreted, seen)
                 if evaluation.correct and self.timing:
-                    timing = self._gpu.timed(task, source)
-                    evaluation = replace(evaluation, timing=timing, speedup=timing.speedup)
+                    evaluation = self._with_times(judged, evaluation, seen, gpu.timed(judged.task, judged.source))
+                gpu.ahead()  # no sooner: starting CUDA would disturb what is timed
             except WarmDied as error:
-                return _infra(task.id, sha, str(error), time.perf_counter() - start)
+                return _infra(judged.task.id, judged.sha, str(error), time.perf_counter() - start)
         return replace(evaluation, total_s=time.perf_counter() - start)
 
-    def _joined(self, task: Task, interpreted: Evaluation, seen: OnGpu, source: str) -> Evaluation:
+    def _with_times(self, judged: Judged, evaluation: Evaluation, seen: OnGpu, timed: Timed) -> Evaluation:
+        """A candidate that fails at a timed size is not correct; a time that can't be true gives no speedup."""
+        failure, timing = timed.failure, timed.timing
+        if failure is None:
+            invalid = timing.failure
+            warnings = (f"no speedup: {invalid.label}: {invalid.message}",) if invalid else ()
+            warnings = (*evaluation.warnings, *warnings)
+            return replace(evaluation, timing=timing, speedup=timing.speedup, warnings=warnings)
+        verdict = replace(seen.verdict, failure=failure)
+        return replace(
+            evaluation,
+            status=failure.status,
+            stage=failure.stage,
+            reason=failure.reason,
+            diagnosis=diagnose(judged.task, verdict, judged.source, self.diagnosis_chars),
+            numerically_right=False if failure.mismatch else None,
+            timing=timing,
+        )
+
+    def _joined(self, judged: Judged, interpreted: Evaluation, seen: OnGpu) -> Evaluation:
         """A kernel that the interpreter can't run, or not in time, is judged by the GPU alone."""
-        undecided = interpreted.reason in (Reason.NOT_INTERPRETABLE, Reason.DEADLINE) and interpreted.compiled
-        if not (interpreted.correct or undecided):
+        if not (interpreted.correct or _undecided(interpreted)):
             return replace(interpreted, device="cuda")
         both = interpreted.correct and seen.verdict.failure is None
-        told = interpreted.diagnosis if both else diagnose(task, seen.verdict, source, self.diagnosis_chars)
-        evaluation = _evaluation(task, interpreted.source_sha, seen.verdict, told, seen.fences)
+        told = interpreted.diagnosis
+        if not both:
+            told = diagnose(judged.task, seen.verdict, judged.source, self.diagnosis_chars)
+        evaluation = _evaluation(judged.task, interpreted.source_sha, seen.verdict, told, seen.fences)
         return replace(
             evaluation,
             device="cuda",
@@ -195,34 +227,35 @@ class Evaluator:
             return self._refused(task.id, sha, finding, source, start)
         seed = hidden_seed(self._secret, task.id, sha)
         drawn = cases_of(task, seed, hidden=Layer.HIDDEN not in self.without, again=Layer.AGAIN not in self.without)
+        judged = Judged(task, source, sha, seed, drawn)
+        evaluation = self._on_both(self._gpu, judged, start) if self._gpu else self._interpreted(judged, start)
+        return replace(evaluation, warnings=(*finding.warnings, *evaluation.warnings))
+
+    def _interpreted(self, judged: Judged, start: float) -> Evaluation:
+        """Compiled for the targets, and interpreted."""
+        task, source, drawn = judged.task, judged.source, judged.drawn
         try:
             with self._pool.children(most=CHILDREN_MAX) as children:
                 fences = self._fences(children)
                 hands = hands_of(drawn, len(children))
                 transcripts = converse_all(children, source, task.entries, hands, self.limits, self._setting)
-                verdict = judge(task, drawn, transcripts, self.without)
+                verdict = judge(task, drawn, transcripts, self.without, judged.truths)
                 if verdict.failure is None:
-                    verdict = self._second_look(task, source, drawn, transcripts, verdict, seed, children[0].warm)
+                    verdict = self._second_look(judged, transcripts, verdict, children[0].warm)
         except WarmDied as error:
-            return _infra(task.id, sha, str(error), time.perf_counter() - start)
+            return _infra(task.id, judged.sha, str(error), time.perf_counter() - start)
         told = diagnose(task, verdict, source, self.diagnosis_chars)
-        evaluation = _evaluation(task, sha, verdict, told, fences)
-        warnings = (*finding.warnings, *evaluation.warnings)
-        return replace(evaluation, warnings=warnings, total_s=time.perf_counter() - start)
+        evaluation = _evaluation(task, judged.sha, verdict, told, fences)
+        return replace(evaluation, total_s=time.perf_counter() - start)
 
     def _second_look(
-        self,
-        task: Task,
-        source: str,
-        drawn: Sequence[Drawn],
-        transcripts: Sequence[Transcript],
-        verdict: Verdict,
-        seed: int,
-        warm: WarmProcess,
+        self, judged: Judged, transcripts: Sequence[Transcript], verdict: Verdict, warm: WarmProcess
     ) -> Verdict:
         """The verdict on a candidate that passed so far, after its second look. Raises WarmDied."""
         answers = {index: answer for transcript in transcripts for index, answer in transcript.calls.items()}
-        looked = Look(warm, task, source, drawn, answers, seed, self.limits, self.without).take()
+        looked = Look(
+            warm, judged.task, judged.source, judged.drawn, answers, judged.seed, self.limits, self.without
+        ).take()
         return replace(verdict, failure=looked.failure, warnings=(*verdict.warnings, *looked.warnings))
 
     def _refused(self, task: str, sha: str, finding: StaticFinding, source: str, start: float) -> Evaluation:
@@ -242,6 +275,11 @@ class Evaluator:
         if finding.reason is Reason.ESCAPE and Layer.STATIC in self.without:
             return StaticFinding(None, "", None, (*finding.warnings, finding.message))
         return finding
+
+
+def _undecided(interpreted: Evaluation) -> bool:
+    """The interpreter can't run it, or not in time, though it compiles."""
+    return interpreted.reason in (Reason.NOT_INTERPRETABLE, Reason.DEADLINE) and interpreted.compiled
 
 
 def _infra(task: str, sha: str, message: str, total_s: float) -> Evaluation:

@@ -75,6 +75,14 @@ def sighting(task: Task, case: Case, answer: Answer, without: Collection[Layer] 
     return Sighting(observed, next((breach for breach in breaches if breach.layer not in without), None))
 
 
+def kept_values(task: Task, case: Case, answer: Answer) -> Observed:
+    """The values that one timed call left. Raises wire.WireError as `sighting` does."""
+    if "arguments" in answer.header:
+        return sighting(task, case, answer).observed
+    returned = _value(answer.header.get("returned"), answer.frames, 0)
+    return Observed(returned if task.returns else None, {})
+
+
 def same_values(one: Sighting, other: Sighting) -> bool:
     """Whether two calls left the same: structure, values, and every bit of every tensor."""
     ours, theirs = one.observed.leaves(), other.observed.leaves()

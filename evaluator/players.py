@@ -21,6 +21,7 @@ from typing import Any
 import evaluator
 from evaluator import wire
 from evaluator.timing import Lost, TimedCase, Window, slots_for
+from tasks.calls import bound
 from tasks.task import Task
 
 ROOT = Path(evaluator.__file__).parent.parent
@@ -45,9 +46,9 @@ class SocketPlayer:
         frames: list[memoryview] = []
         self.ask("prepare", prepare_header(timed, frames), frames)
 
-    def window(self, calls: int, batch: int, keep: int | None, seed: int, covered: bool) -> Window:
+    def window(self, calls: int, batch: int, keep: int | None, seed: int, cover: int) -> Window:
         """Times so many calls. Raises Lost."""
-        header = {"calls": calls, "batch": batch, "keep": keep, "seed": seed, "covered": covered}
+        header = {"calls": calls, "batch": batch, "keep": keep, "seed": seed, "cover": cover}
         start = time.perf_counter()
         said, _ = self.ask("window", header)
         wall_s = time.perf_counter() - start
@@ -103,8 +104,8 @@ class BaselinePlayer:
         said, _ = self.socket.ask("ready", {}, most_s=COMPILE_S)
         self.ready_s = float(said["ready_s"])
 
-    def window(self, calls: int, batch: int, keep: int | None, seed: int, covered: bool) -> Window:
-        return self.socket.window(calls, batch, keep, seed, covered)
+    def window(self, calls: int, batch: int, keep: int | None, seed: int, cover: int) -> Window:
+        return self.socket.window(calls, batch, keep, seed, cover)
 
 
 class BaselineProcess:
@@ -201,7 +202,9 @@ def prepare_header(timed: TimedCase, frames: list[memoryview]) -> dict[str, Any]
         {"args": wire.pack(case.args, frames), "kwargs": wire.pack(dict(case.kwargs), frames)}
         for case in timed.variants
     ]
-    return {"variants": variants, "slots": timed.slots, "mutates": bool(timed.task.mutates)}
+    given = bound(timed.task, timed.variants[0])
+    mutates = any(given[name] is not None for name in timed.task.mutates)
+    return {"variants": variants, "slots": timed.slots, "mutates": mutates}
 
 
 def _plain(said: Mapping[str, Any]) -> dict[str, Any]:

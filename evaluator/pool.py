@@ -106,6 +106,7 @@ class WarmProcess:
             )  # fmt: skip
         self.control = ours
         self.broken = False
+        self._next: Child | None = None
         self.fences: tuple[str, ...] | None = None
 
     def ready(self) -> tuple[str, ...]:
@@ -119,6 +120,9 @@ class WarmProcess:
 
     def fork(self) -> Child:
         """A new child; the one before it must have been ended. Raises WarmDied."""
+        if self._next is not None:
+            child, self._next = self._next, None
+            return child
         self.ready()
         ours, theirs = socket.socketpair()
         try:
@@ -130,6 +134,11 @@ class WarmProcess:
         if said is None:
             raise self.died("it did not fork")
         return Child(self, ours)
+
+    def ahead(self) -> None:
+        """Forks the next child already, so that what it starts with is done when it is needed. Raises WarmDied."""
+        if self._next is None:
+            self._next = self.fork()
 
     def hear(self, key: str, deadline: float) -> dict[str, Any] | None:
         """The next control message, which must carry `key`; None when `deadline` passes. Raises WarmDied."""
@@ -162,11 +171,12 @@ class WarmProcess:
 class Pool:
     """As many warm processes as candidates may run at once."""
 
-    def __init__(self, size: int, targets: Sequence[Target], limits: Limits | None = None) -> None:
+    def __init__(self, size: int, targets: Sequence[Target], limits: Limits | None = None, device: str = "cpu") -> None:
         self.targets = tuple(targets)
         self.limits = limits or Limits()
+        self.device = device
         self._idle: queue.Queue[WarmProcess] = queue.Queue()
-        self._all = [WarmProcess(self.targets, self.limits) for _ in range(size)]
+        self._all = [WarmProcess(self.targets, self.limits, device) for _ in range(size)]
         for warm in self._all:
             self._idle.put(warm)
         self._closed = False
@@ -185,25 +195,39 @@ class Pool:
 
         Raises WarmDied when a warm process failed; it is replaced.
         """
+        children: list[Child] = []
+        with self.processes(most) as taken:
+            try:
+                for warm in taken:
+                    children.append(warm.fork())  # noqa: PERF401  those that were forked are ended when one fails
+                yield children
+            finally:
+                for child in children:
+                    with suppress(WarmDied):
+                        child.end()
+
+    @contextmanager
+    def processes(self, most: int) -> Iterator[list[WarmProcess]]:
+        """Idle warm processes, `most` at most, one at the least. One that failed meanwhile is replaced."""
         taken = [self._idle.get()]
         with suppress(queue.Empty):
             while len(taken) < most:
                 taken.append(self._idle.get_nowait())
-        children: list[Child] = []
         try:
-            for warm in taken:
-                children.append(warm.fork())  # noqa: PERF401  those that were forked are ended when a later one fails
-            yield children
+            yield taken
         finally:
-            for child in children:
-                with suppress(WarmDied):
-                    child.end()
             for warm in taken:
                 self._idle.put(self._replaced(warm) if warm.broken else warm)
 
+    def ahead(self) -> None:
+        """Has the next child of every idle warm process forked. Raises WarmDied when one failed; it is replaced."""
+        with self.processes(len(self._all)) as taken:
+            for warm in taken:
+                warm.ahead()
+
     def _replaced(self, warm: WarmProcess) -> WarmProcess:
         warm.close()
-        fresh = WarmProcess(self.targets, self.limits)
+        fresh = WarmProcess(self.targets, self.limits, self.device)
         self._all[self._all.index(warm)] = fresh
         return fresh
 

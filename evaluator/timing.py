@@ -25,7 +25,7 @@ SHORT_MS, STRETCH_MS = 0.02, 0.06  # below the first, so many calls are timed as
 WINDOW_MS = 4.0
 CALLS_MIN, CALLS_MAX = 4, 30
 LONG_MS = 100.0  # a window of such calls is a single one
-COVERED_MS, COVERED_CALLS = 0.2, 12
+COVER_TIMES, COVER_MAX = 3, 64  # how much longer than the host needs the device is kept busy; flushes at most
 SHORTEST_MS = 0.0005
 BELOW = 0.9  # measured peaks wander, and another kernel may do a little better than the one that measured them
 UNEXPLAINED, UNEXPLAINED_MS = 0.25, 0.05
@@ -75,15 +75,17 @@ class Player(Protocol):
     def prepare(self, timed: TimedCase) -> None:
         """Takes the values of a size."""
 
-    def window(self, calls: int, batch: int, keep: int | None, seed: int, covered: bool) -> Window:
-        """Times `calls` stretches of `batch` calls each; `seed` fixes which values each gets."""
+    def window(self, calls: int, batch: int, keep: int | None, seed: int, cover: int) -> Window:
+        """Times `calls` stretches of `batch` calls each, issued while `cover` flushes run; `seed` fixes which values
+        each gets."""
 
 
 @dataclass
 class Series:
-    """All windows of one player: median milliseconds a call, and what the judge's clock had beyond the times."""
+    """All windows of one player: median milliseconds a call, the host's own, and what the judge's clock had beyond."""
 
     ms: list[float] = field(default_factory=list)
+    host_ms: list[float] = field(default_factory=list)
     beyond_ms: list[float] = field(default_factory=list)
     overfull: bool = False
 
@@ -91,16 +93,18 @@ class Series:
         total_ms = sum(window.ms) * batch
         self.overfull |= total_ms > 1e3 * window.wall_s
         self.ms.append(median(window.ms[warm:]))
+        self.host_ms.append(window.host_ms)
         if not keeps:  # keeping an outcome takes time of its own
             self.beyond_ms.append((1e3 * window.wall_s - total_ms) / len(window.ms))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How one size is timed: stretches a window, calls a stretch."""
+    """How one size is timed: stretches a window, calls a stretch, flushes ahead of a stretch."""
 
     calls: int
     batch: int
+    cover: int
 
 
 def time_task(
@@ -113,26 +117,32 @@ def time_task(
     device: Mapping[str, Any] | None = None,
     state: Callable[[], Mapping[str, Any]] = dict,
     after_size: Callable[[TimedCase], None] = lambda timed: None,
-) -> TaskTiming:
-    """Times all sizes; `baselines` must have "eager". Hold the device (`evaluator.gpu.exclusive`) meanwhile.
+) -> tuple[TaskTiming, Lost | None]:
+    """Times all sizes, and says how the candidate failed at one of them, if it did; `baselines` must have "eager".
 
-    `state` samples the device before and after; `after_size` is called while the candidate still has the outcome of
-    the call that it kept. The first size that doesn't count ends it. Raises Lost when a baseline was lost.
+    Hold the device (`evaluator.gpu.exclusive`) meanwhile. `state` samples it before and after; `after_size` is called
+    while the candidate still has the outcome of the call that it kept, and may raise Lost. The first size that doesn't
+    count ends it. Raises Lost when a baseline was lost.
     """
     start, before = time.perf_counter(), state()
     done: list[SizeTiming] = []
+    failed: Lost | None = None
     for number, timed in enumerate(sizes):
         try:
             done.append(time_case(candidate, baselines, timed, machine, cap_s, seed + number))
+            if not done[-1].invalid:
+                after_size(timed)
         except Lost as lost:
-            if lost.who != CANDIDATE:
+            if lost.who not in (CANDIDATE, ""):
                 raise
-            done.append(SizeTiming(timed.label, invalid=Invalid.FAILED, message=f"{lost.kind}: {lost.message}"))
+            failed = lost
+            message = f"{lost.kind}: {lost.message}"
+            done[number:] = [SizeTiming(timed.label, invalid=Invalid.FAILED, message=message)]
         if done[-1].invalid:
             break
-        after_size(timed)
     took_s = time.perf_counter() - start
-    return TaskTiming(tuple(done), len(sizes), dict(device or {}), dict(before), dict(state()), took_s)
+    timing = TaskTiming(tuple(done), len(sizes), dict(device or {}), dict(before), dict(state()), took_s)
+    return timing, failed
 
 
 def time_case(
@@ -150,7 +160,7 @@ def time_case(
     """
     rng = random.Random(seed)
     players, notes = _prepared({CANDIDATE: candidate, **baselines}, timed)
-    plan = _plan({name: _window(name, player, 4, 1, None, rng, False) for name, player in players.items()}, timed)
+    plan = _plan(players, timed, machine, rng)
     series = {name: Series() for name in players}
     spent_s, keep_in, pairs = 0.0, rng.randrange(2), 0
     while True:
@@ -158,7 +168,7 @@ def time_case(
         for name in rng.sample(sorted(players), len(players)):
             keeps = name == CANDIDATE and pairs == keep_in
             keep = rng.randrange(warm, warm + plan.calls) if keeps else None
-            window = _window(name, players[name], warm + plan.calls, plan.batch, keep, random.Random(shared), False)
+            window = _window(name, players[name], warm + plan.calls, plan, keep, random.Random(shared))
             spent_s += window.wall_s
             series[name].add(window, warm, plan.batch, keeps)
         pairs += 1
@@ -168,8 +178,7 @@ def time_case(
         ratio = ratio_of(series[EAGER].ms, series[CANDIDATE].ms) if not fault else None
         if ratio and enough(ratio, median(series[CANDIDATE].ms), spent_s, cap_s):
             break
-    done = _timing(timed, series, ratio, plan, notes)
-    return _bounded(_covered(done, players, rng), timed, machine)
+    return _bounded(_timing(timed, series, ratio, plan, notes), timed, machine)
 
 
 def slots_for(args_bytes: int, l2_bytes: int) -> int:
@@ -193,23 +202,31 @@ def _prepared(players: Mapping[str, Player], timed: TimedCase) -> tuple[dict[str
     return able, tuple(notes)
 
 
-def _window(
-    name: str, player: Player, calls: int, batch: int, keep: int | None, rng: random.Random, covered: bool
-) -> Window:
+def _window(name: str, player: Player, calls: int, plan: Plan, keep: int | None, rng: random.Random) -> Window:
     try:
-        return player.window(calls, batch, keep, rng.getrandbits(31), covered)
+        return player.window(calls, plan.batch, keep, rng.getrandbits(31), plan.cover)
     except Lost as lost:
         lost.who = name
         raise
 
 
-def _plan(first: Mapping[str, Window], timed: TimedCase) -> Plan:
-    known = {name: max(min(window.ms), SHORTEST_MS) for name, window in first.items()}
+def _plan(players: Mapping[str, Player], timed: TimedCase, machine: Machine, rng: random.Random) -> Plan:
+    """From a few calls that may still compile, and a few that the host's time for a call is hidden in."""
+    first = [_window(name, player, 4, Plan(4, 1, 1), None, rng) for name, player in players.items()]
+    host_ms = max(window.host_ms for window in first)
+    cover = _cover(host_ms, machine)
+    again = {name: _window(name, player, 4, Plan(4, 1, cover), None, rng) for name, player in players.items()}
+    known = {name: max(min(window.ms), SHORTEST_MS) for name, window in again.items()}
     shortest, longest = min(known[CANDIDATE], known[EAGER]), max(known.values())
     batch = min(timed.slots, math.ceil(STRETCH_MS / shortest)) if shortest < SHORT_MS else 1
+    cover = _cover(batch * max(window.host_ms for window in again.values()), machine)
     if longest > LONG_MS:
-        return Plan(1, 1)
-    return Plan(max(CALLS_MIN, min(CALLS_MAX, math.ceil(WINDOW_MS / (longest * batch)))), batch)
+        return Plan(1, 1, cover)
+    return Plan(max(CALLS_MIN, min(CALLS_MAX, math.ceil(WINDOW_MS / (longest * batch)))), batch, cover)
+
+
+def _cover(host_ms: float, machine: Machine) -> int:
+    return min(COVER_MAX, 1 + math.ceil(COVER_TIMES * host_ms / max(machine.flush_ms, 1e-3)))
 
 
 def _clock_fault(series: Mapping[str, Series], plan: Plan) -> str:
@@ -233,6 +250,7 @@ def _timing(
     timed: TimedCase, series: Mapping[str, Series], speedup: Ratio | None, plan: Plan, notes: tuple[str, ...]
 ) -> SizeTiming:
     times = {name: median(one.ms) for name, one in series.items()}
+    host_ms = median(series[CANDIDATE].host_ms)
     over = {name: ratio_of(series[name].ms, series[CANDIDATE].ms) for name in ("compiled", "oracle") if name in series}
     return SizeTiming(
         timed.label,
@@ -243,22 +261,13 @@ def _timing(
         speedup=speedup,
         over_compiled=over.get("compiled"),
         over_oracle=over.get("oracle"),
+        host_ms=host_ms,
+        eager_host_ms=median(series[EAGER].host_ms),
+        launch_bound=host_ms > times[CANDIDATE],
         calls=plan.calls * len(series[CANDIDATE].ms),
         batch=plan.batch,
         notes=notes,
     )
-
-
-def _covered(done: SizeTiming, players: Mapping[str, Player], rng: random.Random) -> SizeTiming:
-    """With the times on the device alone, where calls are so short that issuing them may be what was measured."""
-    assert done.ms is not None and done.eager_ms is not None
-    if min(done.ms, done.eager_ms) > COVERED_MS:
-        return done
-    ours, theirs = (
-        median(_window(name, players[name], COVERED_CALLS, 1, None, rng, True).ms[2:]) for name in (CANDIDATE, EAGER)
-    )
-    bound = done.ms > 1.25 * ours and done.ms - ours > 0.002
-    return replace(done, device_ms=ours, eager_device_ms=theirs, launch_bound=bound)
 
 
 def _bounded(done: SizeTiming, timed: TimedCase, machine: Machine) -> SizeTiming:

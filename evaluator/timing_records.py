@@ -16,18 +16,20 @@ class Invalid(StrEnum):
     CLOCK = "clock"
     BELOW_BOUND = "below_bound"
     FAILED = "failed"
+    WRONG = "wrong"
 
 
 @dataclass(frozen=True)
 class SizeTiming:
     """One timed size.
 
-    Times are medians a call. `device_ms` and `eager_device_ms` hide the host's time to issue a call (measured where a
-    call is short); `launch_bound` says that this time is what was measured. `speedup`, `over_compiled`, `over_oracle`:
-    how many times faster than eager, torch.compile, and the task's oracle. `batch` calls were timed as one where single
-    ones are too short for the clock. `bound_ms` is the least that the task's bytes and operations take at the device's
-    measured peaks, `share` that over `ms`; with `in_l2` the bytes fit the L2 cache, and the share may pass 1.
-    `invalid` says why it doesn't count, `message` in words; `notes` what else should be known.
+    Times are medians a call on the device, whose queue holds the call's launches before the first begins. `host_ms` and
+    `eager_host_ms` are what the host takes to issue them; with `launch_bound` that is longer, and a call that the
+    device waits for takes as long. `speedup`, `over_compiled`, `over_oracle`: how many times faster than eager,
+    torch.compile, and the task's oracle. `batch` calls were timed as one where single ones are too short for the clock.
+    `bound_ms` is the least that the task's bytes and operations take at the device's measured peaks, `share` that over
+    `ms`; with `in_l2` the bytes fit the L2 cache, and the share may pass 1. `invalid` says why it doesn't count,
+    `message` in words; `notes` what else should be known.
     """
 
     label: str
@@ -38,8 +40,8 @@ class SizeTiming:
     speedup: Ratio | None = None
     over_compiled: Ratio | None = None
     over_oracle: Ratio | None = None
-    device_ms: float | None = None
-    eager_device_ms: float | None = None
+    host_ms: float | None = None
+    eager_host_ms: float | None = None
     launch_bound: bool = False
     calls: int = 0
     batch: int = 1

@@ -67,10 +67,12 @@ def judge(
     drawn: Sequence[Drawn],
     transcripts: Sequence[Transcript],
     without: Collection[Layer] = (),
-    truths: Mapping[int, Truth] | None = None,
+    truths: dict[int, Truth] | None = None,
 ) -> Verdict:
     """Judges what came back, from all the children that shared the cases, by every layer but those in `without`. The
-    children are gone; only bytes are left. `truths` has what is known already of a case, by its index."""
+    children are gone; only bytes are left. `truths` has what is known already of a case, by its index, and gets the
+    rest."""
+    truths = {} if truths is None else truths
     failures = [failure for transcript in transcripts for failure in _lost(transcript, drawn)]
     if Layer.TASKS not in without:
         failures += [failure for transcript in transcripts for failure in _survived(transcript)]
@@ -82,8 +84,9 @@ def judge(
             rows.append(CaseRow(entry.case.label, entry.kind, None))
             continue
         first = answers.get(entry.again_of) if entry.again_of is not None else None
-        truth = (truths or {}).get(index) or truth_of(task, entry.case)
-        row, failure, look = _case(task, entry, answers[index], first, without, truth)
+        if index not in truths:
+            truths[index] = truth_of(task, entry.case)
+        row, failure, look = _case(task, entry, answers[index], first, without, truths[index])
         if look:
             looks[index] = look
         rows.append(row)

@@ -92,7 +92,7 @@ def test_the_three_operations_over_the_wire_format() -> None:
     header = prepare_header(case, frames)
     assert timed.handle({**header, "op": "prepare"}, [bytearray(frame) for frame in frames]) == ({}, [])
     assert timed.handle({"op": "kept"}, [])[0] == {"kept": False}
-    asked = {"op": "window", "calls": 3, "batch": 2, "keep": 1, "seed": 4, "covered": True}
+    asked = {"op": "window", "calls": 3, "batch": 2, "keep": 1, "seed": 4, "cover": 2}
     said, _ = timed.handle(asked, [])
     assert len(said["ms"]) == 3 and said["wall_s"] > 0
     kept, _ = timed.handle({"op": "kept"}, [])

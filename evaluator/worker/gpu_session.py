@@ -25,7 +25,8 @@ class GpuSession(Session):
     def answers(self) -> dict[str, Callable[[dict[str, Any], list[bytearray]], None]]:
         assert isinstance(self.launcher, GpuLauncher)
         bare = self.launcher.bare
-        timed = Timed(Stopwatch(Cuda()), self.called, self.left)  # made before a candidate is loaded
+        self.stopwatch = Stopwatch(Cuda())  # made before a candidate is loaded
+        timed = Timed(self.stopwatch, self.called, self.result)
 
         def time(header: dict[str, Any], frames: list[bytearray]) -> None:
             try:
@@ -41,6 +42,14 @@ class GpuSession(Session):
         """The candidate on these arguments, unwatched: what is timed."""
         with torch.set_grad_enabled(self.grad):
             return self.entry(*args, **kwargs)
+
+    def result(self, returned: Any, args: Any, kwargs: Any) -> tuple[dict[str, Any], list[memoryview]]:
+        """What a timed call left; arguments too where it is meant to change some."""
+        pool = self.stopwatch.pool
+        if pool and pool.mutates:
+            return self.left(returned, args, kwargs)
+        out: list[memoryview] = []
+        return {"returned": self._packed(returned, out, TorchRecord(), {}, 0)}, out
 
     def watched(self, at_import: TorchRecord | None = None) -> AbstractContextManager[TorchRecord]:
         return watched(at_import, redirects=False)

@@ -7,7 +7,6 @@ times one call. Only the judge's own clock, outside, is proof of anything: this 
 from __future__ import annotations
 
 import gc
-import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ import torch
 from evaluator import wire
 from evaluator.worker.clock import PERF_COUNTER, Cuda, Device, Measured
 
-COVER_FLUSHES_MAX = 64
 # as they are before a candidate is loaded, which may put others in their place
 CLONE, COPY = torch.Tensor.clone, torch.Tensor.copy_
 
@@ -100,12 +98,13 @@ class Stopwatch:
         batch: int = 1,
         keep: int | None = None,
         seed: int = 0,
-        covered: bool = False,
+        cover: int = 1,
     ) -> Window:
         """Times `calls` times `batch` calls back to back on different slots, the cache flushed before each batch.
 
-        `keep` is the index of the batch whose last call's outcome is kept. `covered`: the device is kept busy until all
-        is issued, so that the host's time for it is hidden. What the call raises comes out. Needs `prepare`.
+        `keep` is the index of the batch whose last call's outcome is kept. `cover` is how many flushes are issued ahead
+        of a batch: while they run the host issues the calls, so that its time for it is hidden. What the call raises
+        comes out. Needs `prepare`.
         """
         if self.pool is None or not 1 <= batch <= len(self.pool.slots):
             raise ValueError("no case is prepared, or the batch is larger than the pool")
@@ -115,7 +114,7 @@ class Stopwatch:
         for number in range(calls):
             chosen = [pick.randrange(len(self.pool.variants)) for _ in range(batch)]
             hands = [self.pool.next(variant) for variant in chosen]
-            self.device.flush(self._cover(times) if covered else 1)
+            self.device.flush(cover)
             measured = self.device.measure(lambda hands=hands: _run(call, hands))  # type: ignore[misc]
             times.append(Measured(measured.ms / batch, measured.host_ms / batch, None))
             if number == keep:
@@ -123,11 +122,6 @@ class Stopwatch:
             del measured
         host_ms = sorted(time.host_ms for time in times)[len(times) // 2]
         return Window(tuple(time.ms for time in times), host_ms, PERF_COUNTER() - begun)
-
-    def _cover(self, times: Sequence[Measured]) -> int:
-        """Flushes that last longer than the host takes for a call: the longest so far, twice over."""
-        host_ms = 2 * max((time.host_ms for time in times[-3:]), default=0.2)
-        return min(COVER_FLUSHES_MAX, 1 + math.ceil(host_ms / max(self.device.flush_ms, 1e-3)))
 
     def _snapshots(self, returned: Any, hand: Arguments) -> tuple[Any, Any, Any]:
         """Copies, since later calls write to the same places; arguments only where the call may change them."""
@@ -168,7 +162,7 @@ class Timed:
                 return {"kept": False}, []
             said, out = self.answer(kept.returned, kept.args, kept.kwargs)
             return {**said, "kept": True, "variant": kept.variant}, out
-        options = {name: header[name] for name in ("calls", "batch", "keep", "seed", "covered")}
+        options = {name: header[name] for name in ("calls", "batch", "keep", "seed", "cover")}
         collects = gc.isenabled()
         gc.disable()
         try:

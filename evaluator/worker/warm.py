@@ -171,11 +171,15 @@ def gpu_ready(targets: list[list[Any]]) -> Any:
     """A launcher for a GPU, with everything imported and CUDA not started."""
     import torch
 
-    from evaluator.worker import gpu_session  # noqa: F401  every child needs it: imported before the fork
+    from evaluator.worker import gpu_session, launch_code  # noqa: F401  every child needs the first: imported before
     from evaluator.worker.gpu_launches import GpuLauncher
     from evaluator.worker.guard import watched
+    from evaluator.worker.warmup import compile_without_gpu
 
-    launcher = GpuLauncher(targets[0][0])
+    name, _, arch, *_ = targets[0]
+    compile_without_gpu(arch)
+    launch_code.install()
+    launcher = GpuLauncher(name)
     launcher.install()
     with watched(redirects=False):  # the first use of torch's modes imports a good part of torch
         torch.empty(1).fill_(0.0)
@@ -191,8 +195,9 @@ def _primed(folder: Path) -> dict[str, bytes]:
     if pid == 0:
         code = 70
         try:
-            from evaluator.worker import warmup
+            from evaluator.worker import launch_code, warmup
 
+            launch_code.prepare(folder)
             warmup.run_on_gpu()
             code = 0
         except BaseException:

@@ -101,7 +101,7 @@ def hidden(draw: Draw) -> Iterator[Case]:
 
 
 def timed(draw: Draw) -> Iterator[Case]:
-    for count, n, dtype in ((4096, 32, torch.float32), (1024, 64, torch.float64), (512, 64, torch.complex64)):
+    for count, n, dtype in ((2048, 32, torch.float32), (512, 60, torch.float64), (256, 64, torch.complex64)):
         yield Case(f"{count} of {n} x {n}, {str(dtype)[6:]}", (positive_definite(draw, count, n, n, dtype=dtype),))
 
 

@@ -56,9 +56,9 @@ def hidden(draw: Draw) -> Iterator[Case]:
 
 
 def timed(draw: Draw) -> Iterator[Case]:
-    yield Case("32768 x 2048, last", (draw.normal(32768, 2048), -1))
-    yield Case("2048 x 32000, last", (draw.normal(2048, 32000), -1))
-    yield Case("64 x 512 x 2048, middle", (draw.normal(64, 512, 2048), 1))
+    yield Case("16384 x 2048, last", (draw.normal(16384, 2048), -1))
+    yield Case("1024 x 32000, last", (draw.normal(1024, 32000), -1))
+    yield Case("40 x 400 x 2000, middle", (draw.normal(40, 400, 2000), 1))
 
 
 def stand_ins(draw: Draw) -> Iterator[Case]:
