@@ -5,7 +5,7 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: run test lint types bench setup clean
+.PHONY: run test lint types admission bench setup clean
 
 run: $(READY)
 	$(PY) -m agents.run --method geak --rounds 5 $(ARGS)
@@ -19,6 +19,10 @@ lint: $(READY)
 
 types: $(READY)
 	$(PY) -m mypy
+
+# every oracle, negative control, and one mutant for each kind of mistake and task: about an hour on two cores
+admission: $(READY)
+	$(PY) -m experiments admit $(ARGS)
 
 bench: $(READY)
 	$(PY) -m experiments.benchmarks.verdicts $(ARGS)

@@ -9,7 +9,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -71,12 +71,21 @@ def state_of(uuid: str) -> State:
     )
 
 
-@contextmanager
-def exclusive(uuid: str) -> Iterator[float]:
+def exclusive(uuid: str) -> AbstractContextManager[float]:
     """Holds the device for one timing: no other process or thread of this machine that asks gets it meanwhile.
 
     Gives the seconds that it waited. The lock ends with the process. Raises OSError where no file can be made.
     """
+    return _held(uuid, fcntl.LOCK_EX)
+
+
+def shared(uuid: str) -> AbstractContextManager[float]:
+    """Holds the device for work that may run beside other such work, and never beside a timing."""
+    return _held(uuid, fcntl.LOCK_SH)
+
+
+@contextmanager
+def _held(uuid: str, how: int) -> Iterator[float]:
     name = "".join(c for c in uuid if c.isalnum() or c == "-")
     path = Path(tempfile.gettempdir()) / f"kernelmend-{name}.lock"
     with suppress(FileExistsError):
@@ -84,7 +93,7 @@ def exclusive(uuid: str) -> Iterator[float]:
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)  # another user's file will do
     start = time.monotonic()
     try:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        fcntl.flock(file, how)
         yield time.monotonic() - start
     finally:
         os.close(file)

@@ -10,6 +10,7 @@ import torch
 
 from evaluator.cases import Drawn, hands_of
 from evaluator.conversation import Call, Setting, Transcript, converse, converse_all
+from evaluator.gpu import shared
 from evaluator.gpu_timing import Timed, Timekeeper
 from evaluator.layers import Layer
 from evaluator.limits import Limits
@@ -69,7 +70,7 @@ class GpuTier:
 
     def judged(self, task: Task, source: str, drawn: Sequence[Drawn], truths: dict[int, Truth]) -> OnGpu:
         """Every case on the GPU, judged as on the CPU tier. Raises WarmDied when the device or its process failed."""
-        with self._lock:
+        with self._lock, shared(self._timekeeper.uuid()):
             with self._pool.children(most=CHILDREN) as children:
                 fences = children[0].warm.ready()
                 hands = hands_of(drawn, len(children))
@@ -83,7 +84,7 @@ class GpuTier:
         must return something else. Bits may differ from call to call there, so that is not asked. Raises WarmDied."""
         answers = {index: answer for transcript in seen.transcripts for index, answer in transcript.calls.items()}
         without = self._without | {Layer.REPEAT}
-        with self._lock, self._pool.processes(most=1) as (warm,):
+        with self._lock, shared(self._timekeeper.uuid()), self._pool.processes(most=1) as (warm,):
             looked = Look(warm, task, source, drawn, answers, seed, self._limits, without).take()
         return replace(seen.verdict, failure=looked.failure, warnings=(*seen.verdict.warnings, *looked.warnings))
 

@@ -69,6 +69,13 @@ class Timekeeper:
     def close(self) -> None:
         self._baseline.close()
 
+    def uuid(self) -> str:
+        """The device's. Raises WarmDied when the baseline does not start."""
+        try:
+            return str(self._baseline.facts()["uuid"])
+        except Lost as lost:
+            raise WarmDied(f"the baseline failed: {lost.message}\n{self._baseline.last_words()}") from lost
+
     def timed(self, task: Task, source: str, sock: socket.socket) -> Timed:
         """Times the candidate behind this socket of a fresh worker. Raises WarmDied when the baseline failed."""
         try:

@@ -19,6 +19,7 @@ EXAMPLES = """\
   python -m experiments import predictions model.jsonl --out RUN
   python -m experiments score model.jsonl --compare
   python -m experiments diagnose --kinds cut_loop zero_padding
+  python -m experiments admit Loss Math/softmax             # oracles, negative controls, mutants
   python -m experiments export RUN candidates --out candidates.csv
 """
 
@@ -136,6 +137,16 @@ def _diagnose(arguments: argparse.Namespace) -> int:
     return diagnose(arguments.kinds, arguments.tasks, workers, arguments.out, **how)
 
 
+def _admit(arguments: argparse.Namespace) -> int:
+    from experiments.admission import admission
+    from experiments.score import cores
+    from tasks.errors import UserError
+
+    if arguments.seeds < 1:
+        raise UserError(f"--seeds must be at least 1, not {arguments.seeds}")
+    return admission(arguments.tasks, arguments.workers or cores(), arguments.seeds, mutants=not arguments.no_mutants)
+
+
 COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "table": _table,
     "replay": _replay,
@@ -143,6 +154,7 @@ COMMANDS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "score": _score,
     "export": _export,
     "diagnose": _diagnose,
+    "admit": _admit,
 }
 
 
@@ -161,6 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     _import_flags(command("import", "kernels made elsewhere, as a run of ours"))
     _score_flags(command("score", "judge kernels made elsewhere; say it again to go on after a kill"))
     _diagnose_flags(command("diagnose", "put every known mistake into every oracle: is it found, and is it named?"))
+    _admit_flags(command("admit", "may each task stay? its oracle, its negative controls, and one mutant of each kind"))
     _export_flags(command("export", "a run's candidates, rounds, predictions or best sources, as files"))
     return parser
 
@@ -224,6 +237,14 @@ def _diagnose_flags(command: argparse.ArgumentParser) -> None:
     add("--right", type=Path, metavar="FOLDER", help="more right kernels, as Category__operator__style.py")
     add("--markdown", action="store_true", help="the table and the lists as a page")
     add("--list", action="store_true", help="only list the kinds of mistakes")
+
+
+def _admit_flags(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("tasks", nargs="*", metavar="TASK", help="ids, categories or globs (default: every built task)")
+    add("--workers", type=int, metavar="N", help="candidates at a time (default: one a CPU)")
+    add("--seeds", type=int, default=1, metavar="N", help="how often the oracle's hidden cases are drawn (1)")
+    add("--no-mutants", action="store_true", help="only oracles and controls")
 
 
 def _export_flags(command: argparse.ArgumentParser) -> None:

@@ -212,8 +212,24 @@ def test_what_a_worker_may_answer(answer: dict[str, Any] | None, kind: str | Non
 def test_a_silent_worker_passes_its_deadline() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, pytest.raises(Lost) as lost:
-        SocketPlayer(ours, answer_s=0.1).window(2, 1, None, 0, False)
+        SocketPlayer(ours, answer_s=0.1).window(2, 1, None, 0, 1)
     assert lost.value.kind == "deadline"
+
+
+def test_work_that_is_not_timed_may_overlap_and_never_a_timing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    timed = threading.Event()
+
+    def timing() -> None:
+        with gpu.exclusive("GPU-1"):
+            timed.set()
+
+    with gpu.shared("GPU-1"), gpu.shared("GPU-1"):
+        thread = threading.Thread(target=timing)
+        thread.start()
+        assert not timed.wait(0.2)
+    assert timed.wait(20)
+    thread.join()
 
 
 def test_one_timing_at_a_time_on_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,8 +27,9 @@ def kernels() -> list[tuple[str, Callable[[], Any]]]:
     ]
 
 
-def compared(run: Callable[[], Any]) -> tuple[float, float, float]:
-    """Median milliseconds a call: by the stopwatch, by do_bench, and the profiler's mean over the same calls."""
+def compared(run: Callable[[], Any]) -> tuple[float, float, float, str]:
+    """Median milliseconds a call by the stopwatch and by do_bench, the profiler's mean over as many calls, and the clock
+    of the processors right after each of the first two: calls back to back may draw so much power that it falls."""
     import triton.testing
 
     from evaluator.worker.clock import Cuda
@@ -37,9 +38,19 @@ def compared(run: Callable[[], Any]) -> tuple[float, float, float]:
     stopwatch = Stopwatch(Cuda())
     stopwatch.prepare([((), {})], slots=1)
     stopwatch.window(lambda args, kwargs: run(), 5)
-    ours = statistics.median(stopwatch.window(lambda args, kwargs: run(), CALLS).ms)
+    ours = statistics.median(stopwatch.window(lambda args, kwargs: run(), CALLS, cover=4).ms)
+    first = _mhz()
     bench = float(triton.testing.do_bench(run, warmup=25, rep=200, return_mode="median"))
-    return ours, bench, _profiled(run)
+    return ours, bench, _profiled(run), f"{first} and {_mhz()}"
+
+
+def _mhz() -> int | None:
+    import torch
+
+    from evaluator.gpu import state_of
+
+    uuid = str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid)
+    return state_of(uuid if uuid.startswith("GPU-") else f"GPU-{uuid}").sm_mhz
 
 
 def _profiled(run: Callable[[], Any]) -> float:
