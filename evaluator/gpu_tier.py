@@ -55,8 +55,14 @@ class GpuTier:
     """The workers and the baseline of one GPU; candidates take turns. Close it."""
 
     def __init__(
-        self, targets: Sequence[Target], limits: Limits, secret: bytes, without: Collection[Layer] = ()
+        self,
+        targets: Sequence[Target],
+        limits: Limits,
+        secret: bytes,
+        without: Collection[Layer] = (),
+        timing: bool = True,
     ) -> None:
+        self._timing = timing
         self._limits = limits
         self._without = frozenset(without)
         self._setting = Setting(poison=None) if Layer.POISON in self._without else Setting()
@@ -71,6 +77,8 @@ class GpuTier:
     def judged(self, task: Task, source: str, drawn: Sequence[Drawn], truths: dict[int, Truth]) -> OnGpu:
         """Every case on the GPU, judged as on the CPU tier. Raises WarmDied when the device or its process failed."""
         with self._lock, shared(self._timekeeper.uuid()):
+            if self._timing:
+                self._timekeeper.draw(task)
             with self._pool.children(most=CHILDREN) as children:
                 fences = children[0].warm.ready()
                 hands = hands_of(drawn, len(children))

@@ -64,10 +64,21 @@ class Timekeeper:
         self._limits = limits
         self._device = device
         self._baseline = BaselineProcess(device)
-        self._sizes: Sizes | None = None
+        self._drawer = ThreadPoolExecutor(1)
+        self._sizes: tuple[Task, Future[Sizes]] | None = None
 
     def close(self) -> None:
+        self._drawer.shutdown(wait=False, cancel_futures=True)
         self._baseline.close()
+
+    def draw(self, task: Task) -> Future[Sizes]:
+        """Begins to draw the sizes of a task, unless it is the one whose sizes are there. May be called while a
+        candidate is judged."""
+        if self._sizes is None or self._sizes[0] is not task:
+            l2_bytes = int(self._baseline.facts()["l2_bytes"])
+            seed = hidden_seed(self._secret, task.id, "timed")
+            self._sizes = task, self._drawer.submit(Sizes, task, seed, l2_bytes)
+        return self._sizes[1]
 
     def uuid(self) -> str:
         """The device's. Raises WarmDied when the baseline does not start."""
@@ -79,7 +90,7 @@ class Timekeeper:
     def timed(self, task: Task, source: str, sock: socket.socket) -> Timed:
         """Times the candidate behind this socket of a fresh worker. Raises WarmDied when the baseline failed."""
         try:
-            sizes = self._sizes_of(task)
+            sizes = self.draw(task).result()
             with ThreadPoolExecutor(1) as judges:
                 player = SocketPlayer(sock, answer_s=self._limits.call_s, compile_s=self._limits.compile_s)
                 return self._timed(task, source, player, sizes, judges)
@@ -131,12 +142,6 @@ class Timekeeper:
         drawn = Drawn("timed", sizes.timed[size].variants[variant])
         failure = Failure(Status.WRONG, Stage.TIME, mismatch.reason, drawn, mismatch=mismatch)
         return Timed(replace(timing, sizes=(*timing.sizes[:size], row)), failure)
-
-    def _sizes_of(self, task: Task) -> Sizes:
-        if self._sizes is None or self._sizes.task is not task:
-            l2_bytes = int(self._baseline.facts()["l2_bytes"])
-            self._sizes = Sizes(task, hidden_seed(self._secret, task.id, "timed"), l2_bytes)
-        return self._sizes
 
 
 def _unloaded(lost: Lost, sizes: Sizes, facts: dict[str, object]) -> Timed:

@@ -93,7 +93,7 @@ class Evaluator:
         self._pool = Pool(workers or os.cpu_count() or 1, self.targets, self.limits)
         self.timing = timing
         on_gpu = self.device == "cuda"
-        self._gpu = GpuTier(self.targets, self.limits, self._secret, self.without) if on_gpu else None
+        self._gpu = GpuTier(self.targets, self.limits, self._secret, self.without, timing) if on_gpu else None
 
     def __enter__(self) -> Evaluator:
         return self

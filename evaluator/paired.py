@@ -14,40 +14,42 @@ CONFIDENCE = 0.95
 RESAMPLES = 2000
 PAIRS_MIN = 7
 PAIRS_MAX = 60
-# two processes with the same code on the same GPU differ by this share: where their memory lies. No number of
-# repetitions in one pair of processes shows it, so that it is added to each side of an interval.
-PLACEMENT = 0.003
+# Two processes with the same code on the same GPU differ by this share, above so many milliseconds a call: where their
+# memory lies, measured on an H200. No number of repetitions in one pair of processes shows it, so that it is added to
+# each side of an interval.
+PLACEMENTS = ((0.05, 0.003), (0.02, 0.008), (0.0, 0.02))
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """The median of paired ratios with its 95 % interval; `low` and `high` include what placement may do."""
+    """The median of paired ratios with its 95 % interval; `low` and `high` include what `placement` may do."""
 
     median: float
     low: float
     high: float
     pairs: int
+    placement: float = 0.003
 
     @property
     def width(self) -> float:
         """Width of the bootstrap interval, over the median; without the share of placement."""
-        return (self.high / (1 + PLACEMENT) - self.low / (1 - PLACEMENT)) / self.median
+        return (self.high / (1 + self.placement) - self.low / (1 - self.placement)) / self.median
 
     def contains(self, value: float) -> bool:
         return self.low <= value <= self.high
 
 
 def ratio_of(slower: Sequence[float], faster: Sequence[float], seed: int = 0) -> Ratio:
-    """How many times `faster` is faster: window by window, in the same unit. Both must have as many entries, all > 0.
-
-    Raises ValueError otherwise."""
+    """How many times `faster` is faster: window by window, in milliseconds a call. Both must have as many entries, all
+    > 0. Raises ValueError otherwise."""
     if len(slower) != len(faster) or not slower:
         raise ValueError("paired windows must be as many, and at least one")
     if not all(math.isfinite(ms) and ms > 0 for ms in (*slower, *faster)):
         raise ValueError("a time is not a positive number")
     ratios = [a / b for a, b in zip(slower, faster, strict=True)]
     low, high = bootstrap_interval(ratios, seed)
-    return Ratio(median(ratios), low * (1 - PLACEMENT), high * (1 + PLACEMENT), len(ratios))
+    placement = placement_of(min(median(slower), median(faster)))
+    return Ratio(median(ratios), low * (1 - placement), high * (1 + placement), len(ratios), placement)
 
 
 def bootstrap_interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
@@ -66,6 +68,11 @@ def median(values: Iterable[float]) -> float:
     import statistics
 
     return float(statistics.median(values))
+
+
+def placement_of(ms: float) -> float:
+    """The share by which two processes may differ that run the same calls of `ms` milliseconds."""
+    return next(share for least, share in PLACEMENTS if ms >= least)
 
 
 def target_width(ms: float) -> float:

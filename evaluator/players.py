@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -182,7 +183,9 @@ def timed_cases(task: Task, path: str, seeds: Sequence[int], l2_bytes: int) -> l
     from tasks.draw import Draw
 
     found = []
-    for index, variants in enumerate(zip(*(task.timed(Draw(seed)) for seed in seeds), strict=True)):
+    with ThreadPoolExecutor(len(seeds)) as drawers:  # drawing takes one thread each, and the longest
+        drawn = list(drawers.map(lambda seed: list(task.timed(Draw(seed))), seeds))
+    for index, variants in enumerate(zip(*drawn, strict=True)):
         sizes = [_storage_bytes((case.args, dict(case.kwargs))) for case in variants]
         same = list(variants) if len(set(map(tuple, sizes))) == 1 else list(variants[:1])
         slots = slots_for(sum(sizes[0]), l2_bytes)

@@ -100,6 +100,8 @@ def pack(value: Any, frames: list[memoryview]) -> Any:
             return {"layout": str(value).removeprefix("torch.")}
         case torch.Generator():
             return {"generator": str(value.initial_seed())}
+        case torch.Size():
+            return {"size": list(value)}
         case list() | tuple():
             return {type(value).__name__: [pack(item, frames) for item in value]}
         case dict():
@@ -128,6 +130,8 @@ def unpack(tree: Any, frames: Sequence[bytearray]) -> Any:
                 return LAYOUTS[body]
             case "generator":
                 return torch.Generator().manual_seed(int(body))
+            case "size":
+                return torch.Size(int(size) for size in body)
             case "list":
                 return [unpack(item, frames) for item in body]
             case "tuple":

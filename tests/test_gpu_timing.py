@@ -19,7 +19,6 @@ from evaluator.timing_records import Invalid
 from evaluator.worker import stopwatch
 from evaluator.worker.clock import Host
 from evaluator.worker.session import Session
-from tasks.catalog import load
 from tasks.draw import Draw
 from tasks.outcomes import Reason, Stage, Status
 from tasks.task import Case, Task
@@ -116,9 +115,9 @@ def test_an_exception_and_an_end_are_the_candidates_own(
 
 def test_sizes_are_drawn_once_a_task(keeper: Timekeeper, task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     timed(keeper, task, RIGHT, monkeypatch)
-    first = keeper._sizes
+    first = keeper.draw(task)
     timed(keeper, task, RAISES, monkeypatch)
-    assert keeper._sizes is first and first is not None
-    assert first.truth(0, 1) is first.truth(0, 1)
-    other = load("Math/softmax")
-    assert keeper._sizes.task is not other
+    assert keeper.draw(task) is first
+    sizes = first.result()
+    assert sizes.truth(0, 1) is sizes.truth(0, 1)
+    assert keeper.draw(double_task()) is not first

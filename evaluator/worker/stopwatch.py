@@ -52,9 +52,9 @@ class Window:
 class Pool:
     """Arguments at `slots` addresses, taken in turn, each time with the values of one of the variants.
 
-    Results that were kept for an address are wrong for its next values. Values are copied in between the windows: where
-    the variant changes, and always where the call `mutates` its arguments. Raises ValueError for variants that differ
-    in form.
+    Results that were kept for an address are wrong for its next values. Values are copied ahead of every call, so that
+    the wait between two calls is as long for one player as for another. Raises ValueError for variants that differ in
+    form.
     """
 
     def __init__(self, device: Device, variants: Sequence[tuple[Any, Any]], slots: int, mutates: bool) -> None:
@@ -64,17 +64,14 @@ class Pool:
         if len(forms) != 1:
             raise ValueError("the variants of a case differ in form")
         self.slots = [placed_on(device, *variants[0]) for _ in range(max(1, slots))]
-        self.holds: list[int | None] = [0] * len(self.slots)
         self.at = 0
 
     def next(self, variant: int) -> Arguments:
         """The next slot, holding the values of this variant."""
         self.at = (self.at + 1) % len(self.slots)
         slot = self.slots[self.at]
-        if self.holds[self.at] != variant or self.mutates:
-            for storage, fresh in zip(slot.storages, self.variants[variant].storages, strict=True):
-                COPY(storage, fresh)
-            self.holds[self.at] = variant
+        for storage, fresh in zip(slot.storages, self.variants[variant].storages, strict=True):
+            COPY(storage, fresh)
         return slot
 
 

@@ -28,7 +28,7 @@ def kernels() -> list[tuple[str, Callable[[], Any]]]:
 
 
 def compared(run: Callable[[], Any]) -> tuple[float, float, float, str]:
-    """Median milliseconds a call by the stopwatch and by do_bench, the profiler's mean over as many calls, and the clock
+    """Median milliseconds a call by the stopwatch and by do_bench, the profiler's mean over as many, and the clock
     of the processors right after each of the first two: calls back to back may draw so much power that it falls."""
     import triton.testing
 
