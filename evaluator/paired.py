@@ -17,7 +17,7 @@ PAIRS_MAX = 60
 # Two processes with the same code on the same GPU differ by this share, above so many milliseconds a call: where their
 # memory lies, measured on an H200. No number of repetitions in one pair of processes shows it, so that it is added to
 # each side of an interval.
-PLACEMENTS = ((0.05, 0.003), (0.02, 0.008), (0.0, 0.02))
+PLACEMENTS = ((0.05, 0.003), (0.02, 0.008), (0.0, 0.04))
 
 
 @dataclass(frozen=True)

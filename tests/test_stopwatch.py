@@ -1,5 +1,6 @@
 """The worker's side of timing: values at changing addresses, windows, what is kept, and the baseline's process."""
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,18 @@ def variants(count: int = 2, n: int = 8) -> list[tuple[Any, Any]]:
 
 
 def test_every_call_gets_its_variants_values_at_the_next_address() -> None:
-    pool = Pool(Host(), variants(), slots=3, mutates=False)
-    seen = []
-    for variant in (0, 1, 1, 0, 0, 1):
-        hand = pool.next(variant)
-        assert hand.args[0].tolist() == [float(variant)] * 8
-        assert hand.args[1][1] == "text" and hand.kwargs == {"scale": 3}
-        seen.append(hand.args[0].data_ptr())
-    assert len(set(seen)) == 3 and seen[:3] == seen[3:]
+    pool, pick = Pool(Host(), variants(), slots=3, mutates=False), random.Random(1)
+    seen, dealt = [], set()
+    for _ in range(8):
+        pool.refresh(pick)
+        for _ in range(3):
+            hand, variant = pool.next()
+            assert hand.args[0].tolist() == [float(variant)] * 8
+            assert hand.args[1][1] == "text" and hand.kwargs == {"scale": 3}
+            seen.append(hand.args[0].data_ptr())
+            dealt.add((seen[-1], variant))
+    assert len(set(seen)) == 3 and seen[:3] == seen[3:6]
+    assert len(dealt) == 6
 
 
 def test_a_case_that_is_changed_in_place_starts_from_its_own_values_each_time() -> None:

@@ -50,11 +50,11 @@ class Window:
 
 
 class Pool:
-    """Arguments at `slots` addresses, taken in turn, each time with the values of one of the variants.
+    """Arguments at `slots` addresses, taken in turn; each holds the values of one of the variants.
 
-    Results that were kept for an address are wrong for its next values. Values are copied ahead of every call, so that
-    the wait between two calls is as long for one player as for another. Raises ValueError for variants that differ in
-    form.
+    `refresh` deals the variants out anew, so that what was kept for an address is wrong for its next values. All are
+    copied each time, so that the wait is as long for one player as for another. A call that `mutates` its arguments
+    gets its values again each time. Raises ValueError for variants that differ in form.
     """
 
     def __init__(self, device: Device, variants: Sequence[tuple[Any, Any]], slots: int, mutates: bool) -> None:
@@ -64,15 +64,25 @@ class Pool:
         if len(forms) != 1:
             raise ValueError("the variants of a case differ in form")
         self.slots = [placed_on(device, *variants[0]) for _ in range(max(1, slots))]
+        self.holds = [0] * len(self.slots)
         self.at = 0
 
-    def next(self, variant: int) -> Arguments:
-        """The next slot, holding the values of this variant."""
+    def refresh(self, pick: random.Random) -> None:
+        """Gives every slot the values of a variant that `pick` chooses."""
+        for at in range(len(self.slots)):
+            self.holds[at] = pick.randrange(len(self.variants))
+            self._fill(at)
+
+    def next(self) -> tuple[Arguments, int]:
+        """The next slot, and which variant it holds."""
         self.at = (self.at + 1) % len(self.slots)
-        slot = self.slots[self.at]
-        for storage, fresh in zip(slot.storages, self.variants[variant].storages, strict=True):
+        if self.mutates:
+            self._fill(self.at)
+        return self.slots[self.at], self.holds[self.at]
+
+    def _fill(self, at: int) -> None:
+        for storage, fresh in zip(self.slots[at].storages, self.variants[self.holds[at]].storages, strict=True):
             COPY(storage, fresh)
-        return slot
 
 
 class Stopwatch:
@@ -105,17 +115,17 @@ class Stopwatch:
         """
         if self.pool is None or not 1 <= batch <= len(self.pool.slots):
             raise ValueError("no case is prepared, or the batch is larger than the pool")
-        pick = random.Random(seed)
         times: list[Measured] = []
         begun = PERF_COUNTER()
+        self.pool.refresh(random.Random(seed))
         for number in range(calls):
-            chosen = [pick.randrange(len(self.pool.variants)) for _ in range(batch)]
-            hands = [self.pool.next(variant) for variant in chosen]
+            dealt = [self.pool.next() for _ in range(batch)]
+            hands = [hand for hand, _ in dealt]
             self.device.flush(cover)
             measured = self.device.measure(lambda hands=hands: _run(call, hands))  # type: ignore[misc]
             times.append(Measured(measured.ms / batch, measured.host_ms / batch, None))
             if number == keep:
-                self.kept = Kept(*self._snapshots(measured.returned, hands[-1]), chosen[-1])
+                self.kept = Kept(*self._snapshots(measured.returned, hands[-1]), dealt[-1][1])
             del measured
         host_ms = sorted(time.host_ms for time in times)[len(times) // 2]
         return Window(tuple(time.ms for time in times), host_ms, PERF_COUNTER() - begun)
