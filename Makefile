@@ -4,11 +4,13 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 ARGS ?=
+TASKS := gelu_bf16 conv2d fused_exp_mean masked_select cholesky cross_entropy softmax matmul batch_norm AdamW avg_pool1d \
+	matmul_w8a8 rand argmax interpolate
 
 .PHONY: run test lint types admission bench setup clean
 
 run: $(READY)
-	$(PY) -m agents.run --method geak --rounds 5 $(ARGS)
+	$(PY) -m agents.run --method geak --rounds 5 --tasks $(TASKS) $(ARGS)
 
 test: lint types
 	$(PY) -m pytest -n 2 $(ARGS)

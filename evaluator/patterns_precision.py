@@ -84,7 +84,8 @@ def grows(task: Task, cases: Sequence[Seen]) -> bool:
             continue
         size = leaf.exact.abs().mean().clamp_min(torch.finfo(torch.float64).tiny)
         given = [value for value in (*seen.case.args, *seen.case.kwargs.values()) if isinstance(value, torch.Tensor)]
-        points.append((max(t.numel() for t in given) / leaf.exact.numel(), float(leaf.error.mean() / size)))
+        if given:  # not so where all tensors are in a list
+            points.append((max(t.numel() for t in given) / leaf.exact.numel(), float(leaf.error.mean() / size)))
     points.sort()
     terms = [n for n, _ in points]
     if len(points) < 3 or terms[-1] < 4 * terms[0]:

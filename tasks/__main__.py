@@ -8,9 +8,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.catalog import HERE, Row, index, load, select
+from tasks.catalog import HERE, index, load, select
 from tasks.command import Parser, finish
 from tasks.errors import UserError, unknown
+from tasks.facts import FILE, README, dtypes_of, facts
+from tasks.facts import write as renew
+from tasks.skeleton import write
 
 if TYPE_CHECKING:
     from tasks.task import Task
@@ -19,10 +22,10 @@ EXAMPLES = """\
 examples:
   python -m tasks list --category Loss
   python -m tasks show Math/softmax
+  python -m tasks new Mine/scale --signature "scale(x, factor=2.0)"
 """
 
-
-NARROWEST = 130
+NARROWEST = 150
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,6 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if options.command == "list":
             _list(options.category)
+        elif options.command == "new":
+            for path in write(options.id, options.signature, options.out):
+                print(f"wrote {path}")
+        elif options.command == "facts":
+            print(f"{renew()} tasks in {FILE.name} and {README.name}")
         else:
             print("\n".join(_shown(_one(options.id))))
     except UserError as error:
@@ -59,6 +67,21 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=raw,
     )
     show.add_argument("id", metavar="ID", help="an id, the name behind its slash, or the path of a task file")
+    new = commands.add_parser(
+        "new",
+        help="a task file to fill in, and a test that fails until it is",
+        description="Writes a skeleton: name.py and test_name.py, or the file of a task of the suite that isn't built.",
+        epilog='example:\n  python -m tasks new Mine/scale --signature "scale(x, factor=2.0)" --out my_tasks',
+        formatter_class=raw,
+    )
+    new.add_argument("id", metavar="ID", help="Category/name")
+    new.add_argument("--signature", metavar="S", help="of the function to be written (default: of one tensor)")
+    new.add_argument("--out", type=Path, default=Path(), metavar="FOLDER", help="where to (default: here)")
+    commands.add_parser(
+        "facts",
+        help="renew what listings say of purity and cost",
+        description=f"Renews {FILE.name} and the table in {README.name} from the tasks.",
+    )
     return parser
 
 
@@ -74,10 +97,14 @@ def _list(category: str | None) -> None:
     for name in ("task", "state"):
         table.add_column(name, no_wrap=True)
     table.add_column("difficulty", justify="right")
-    for name in ("dtypes", "summary"):
+    for name in ("dtypes", "oracle", "cost", "summary"):
         table.add_column(name)
+    known = facts()
     for row in rows:
-        table.add_row(row.id, "built" if row.built else "not built", str(row.difficulty), _dtypes(row), row.summary)
+        one = known.get(row.id) if row.built else None
+        told = (one.purity, one.cost) if one else ("", "")
+        state = "built" if row.built else "not built"
+        table.add_row(row.id, state, str(row.difficulty), dtypes_of(row), *told, row.summary)
     console = Console(highlight=False, markup=False)
     # narrower columns are unreadable; without a terminal, one line a task, for grep
     console.width = max(console.width, NARROWEST) if console.is_terminal else 1000
@@ -85,10 +112,6 @@ def _list(category: str | None) -> None:
     console.print(
         f"{len(rows)} tasks: {sum(row.built for row in rows)} built, {sum(not r.built for r in rows)} not built"
     )
-
-
-def _dtypes(row: Row) -> str:
-    return row.in_dtypes if row.in_dtypes == row.out_dtypes else f"{row.in_dtypes or 'none'} -> {row.out_dtypes}"
 
 
 def _one(name: str) -> str:

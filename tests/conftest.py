@@ -1,10 +1,11 @@
-"""One evaluator for a whole test process: starting the warm program is what costs."""
+"""What many tests share: one evaluator for a whole process, since starting it is what costs, and hidden tasks."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from evaluator.judge import Evaluator
+from tasks.catalog import Row
 
 
 @pytest.fixture(scope="session")
@@ -12,3 +13,15 @@ def evaluator() -> Iterator[Evaluator]:
     """A CPU-tier evaluator with one worker and fixed hidden cases."""
     with Evaluator(device="cpu", targets=("sm90",), workers=1, secret=b"a secret that tests may fix") as one:
         yield one
+
+
+@pytest.fixture
+def hide(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Makes tasks of the suite, by id, such as are not built, until the test ends; the last call counts."""
+    there = Row.built.fget
+    assert there
+
+    def hidden(*names: str) -> None:
+        monkeypatch.setattr(Row, "built", property(lambda row: row.id not in names and there(row)))
+
+    return hidden

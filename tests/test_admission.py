@@ -25,7 +25,7 @@ def _plain(value):
     """Something that compares equal only for equal arguments, bit by bit."""
     if isinstance(value, torch.Tensor):
         room = value.detach().contiguous().flatten().view(torch.uint8) if value.numel() else value
-        return str(value.dtype), tuple(value.shape), value.stride(), bytes(room.tolist())
+        return str(value.dtype), tuple(value.shape), value.stride(), room.numpy().tobytes()
     if isinstance(value, torch.Generator):
         return "generator", value.initial_seed()
     if isinstance(value, (list, tuple)):
@@ -118,9 +118,13 @@ def test_case_families_are_the_ones_promised(name):
 
 @every_task
 def test_sizes_are_not_all_round_and_some_view_is_not_contiguous(name):
-    cases = list(load(name).hidden(Draw(1)))
+    task = load(name)
+    cases = list(task.hidden(Draw(1)))
     values = [v for case in cases for v in (*case.args, *case.kwargs.values())]
     tensors = [t for v in values for t in (v if isinstance(v, (list, tuple)) else [v]) if isinstance(t, torch.Tensor)]
+    if not tensors:  # it gets numbers only, so the sizes are those of what it returns
+        assert any(size % 16 for case in cases for size in call_reference(task, case).returned.shape)
+        return
     assert any(size % 16 for t in tensors for size in t.shape)
     assert any(not t.is_contiguous() for t in tensors)
 

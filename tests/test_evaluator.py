@@ -223,3 +223,31 @@ def test_users_mistakes() -> None:
         Evaluator(device="tpu")
     with pytest.raises(UserError, match="no NVIDIA GPU"):
         Evaluator(device="cuda")
+
+
+LARGE_DOT = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    i = tl.arange(0, 128)
+    ones = (i[:, None] + i[None, :] >= 0).to(tl.float32)
+    one = tl.sum(tl.sum(tl.dot(ones, ones, input_precision="ieee"), axis=0), axis=0) / (128.0 * 128.0 * 128.0)
+    tl.store(y_ptr + offs, (1.0 + one) * tl.load(x_ptr + offs, mask=mask), mask=mask)
+
+
+def double(x):
+    y = torch.empty_like(x)
+    double_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+    return y
+"""
+
+
+def test_a_large_product_starts_no_thread_of_the_candidates(evaluator):
+    verdict = evaluator.evaluate(double_task(), LARGE_DOT)
+    assert verdict.correct, verdict.diagnosis

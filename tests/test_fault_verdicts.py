@@ -1,29 +1,27 @@
 """Faults before the real evaluator: each kind leads to what it says, and its diagnosis is evidence enough to mend it.
 
-Every kind is tried on one oracle. KERNELMEND_EVERY_PAIR=1 tries every kind on every oracle that it fits, which takes
-minutes: for whoever adds a task or a kind. Hidden cases are drawn from a fixed secret, so a verdict doesn't change
-from run to run.
+Every kind is tried on one of the oracles in `FIRST`, and one kind, another each week, on every oracle of the suite.
+`make admission` tries every kind on every oracle. Hidden cases are drawn from a fixed secret, so a verdict doesn't
+change from run to run.
 """
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
 import pytest
+from first_tasks import FIRST, WEEK
 
 from agents.models.prompt import read
 from agents.protocol import Candidate, Message
 from evaluator.judge import Evaluator
 from evaluator.records import Evaluation
 from prompts.loader import Templates
-from tasks.catalog import built, load, oracle_path
-from tasks.faults.catalog import FAULTS, by_name
+from tasks.catalog import built, index, load, oracle_path
+from tasks.faults.catalog import FAULTS, by_name, fitting
 from tasks.faults.equivalent import EQUIVALENT, OUT_OF_REACH, why_right
 from tasks.faults.fault import Fault
-from tasks.outcomes import Reason
-
-EVERY_PAIR = os.environ.get("KERNELMEND_EVERY_PAIR") == "1"
+from tasks.outcomes import Reason, Status
 
 
 @cache
@@ -32,13 +30,13 @@ def oracle(task: str) -> str:
 
 
 def pairs(*, slow: bool) -> list[tuple[str, str]]:
-    """Kinds and tasks: all that fit and make a mistake, or for each kind the task that has had the fewest so far."""
+    """For each kind the task that has had the fewest so far, of those where it makes a mistake."""
     chosen: list[tuple[str, str]] = []
     had: Counter[str] = Counter()
     for fault in FAULTS:
-        tasks = [task for task in built() if fault.slow is slow and fault.apply(oracle(task)) is not None]
+        tasks = [task for task in FIRST if fault.slow is slow and fault.apply(oracle(task)) is not None]
         tasks = [task for task in tasks if not why_right(fault.name, task)]
-        for task in tasks if EVERY_PAIR else sorted(tasks, key=lambda task: had[task])[:1]:
+        for task in sorted(tasks, key=lambda task: had[task])[:1]:
             had[task] += 1
             chosen.append((fault.name, task))
     return chosen
@@ -58,8 +56,23 @@ def judged(evaluator: Evaluator, fault: Fault, task: str) -> tuple[str, Evaluati
     return source, evaluator.evaluate(load(task), source)
 
 
-def test_every_oracle_is_tried():
-    assert {task for _, task in pairs(slow=False)} == set(built())
+def of_the_week(task: str) -> Fault:
+    """One kind of mistake for the task's oracle, another each week."""
+    kinds = [fault for fault in fitting(oracle(task)) if not fault.slow and not why_right(fault.name, task)]
+    kinds = [fault for fault in kinds if Reason.NO_CODE not in fault.reasons]
+    return kinds[(WEEK + list(index()).index(task)) % len(kinds)]
+
+
+def test_every_one_of_the_first_oracles_is_tried():
+    assert {task for _, task in pairs(slow=False)} == set(FIRST)
+
+
+@pytest.mark.parametrize("task", built())
+def test_the_mutant_of_the_week_is_refused(evaluator: Evaluator, task: str):
+    fault = of_the_week(task)
+    _, evaluation = judged(evaluator, fault, task)
+    assert not evaluation.correct, fault.name
+    assert evaluation.status is not Status.INFRA_ERROR, f"{fault.name}: {evaluation.diagnosis}"
 
 
 @pytest.mark.parametrize(("name", "task"), pairs(slow=False))

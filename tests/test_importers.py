@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -234,10 +235,14 @@ def test_formats_are_told_apart(tmp_path: Path) -> None:
         detect(tmp_path)
 
 
-def test_an_import_says_what_became_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_import_says_what_became_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], hide: Callable[..., None]
+) -> None:
+    hide("Math/abs", "Index/expand_where", "Math/erf")
     assert import_("predictions", DATA / "predictions.jsonl", tmp_path / "a run", None) == 0
     text = capsys.readouterr().out
     assert "imported 4 sources for 4 of the suite's tasks, 1 round, model predictions" in text
+    assert "built: 2 of these tasks can be scored, 2 still without a task file\n" in text
     assert "Broadcast/expand_where.py is Index/expand_where" in text
     assert "1 source for names that the suite does not have: Math/no_such_thing.py (1)" in text
     assert "no 'predict' (1)" in text

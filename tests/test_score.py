@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,12 @@ class Fake:
         if "right" in source:
             return None
         return Evaluation(task, "", Status.RUNTIME_ERROR, Stage.LOAD, Reason.LOAD_ERROR, "no")
+
+
+@pytest.fixture(autouse=True)
+def not_built(hide: Callable[..., None]) -> None:
+    """Two tasks that have no file."""
+    hide("Math/erf", "Math/log1p")
 
 
 SOURCES = [

@@ -1,10 +1,12 @@
+import inspect
 import subprocess
 import sys
 
 import pytest
 
 from tasks.__main__ import main
-from tasks.catalog import built, index
+from tasks.catalog import HERE, built, index, load
+from tasks.facts import README, computed, facts, table
 
 
 def lines(capsys, *arguments):
@@ -85,3 +87,36 @@ def test_every_help_has_an_example(capsys, arguments):
 def test_listing_imports_no_torch():
     probe = "import sys; from tasks.__main__ import main; main(['list']); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", probe], capture_output=True).returncode == 0
+
+
+def test_list_shows_purity_and_cost_of_what_is_built(capsys):
+    (softmax,) = [line for line in lines(capsys, "list", "--category", "Math") if line.startswith("Math/softmax ")]
+    assert "Triton" in softmax and "MB" in softmax and "flop" in softmax
+
+
+def test_the_facts_are_those_of_the_tasks():
+    known = facts()
+    assert list(known) == built()
+    for name in built()[:: max(1, len(built()) // 8)]:
+        assert known[name] == computed(name), f"{name}: say `python -m tasks facts`"
+    assert table() in README.read_text(encoding="utf-8")
+
+
+def test_a_new_task_fails_its_test_until_it_is_filled_in(tmp_path, capsys):
+    signature = "scale(x: Tensor, *, factor: float=2.0)"
+    assert main(["new", "Mine/scale", "--signature", signature, "--out", str(tmp_path)]) == 0
+    task = load(str(tmp_path / "scale.py"))
+    assert (task.id, task.entry) == ("Mine/scale", "scale")
+    assert [(p.name, p.default) for p in inspect.signature(task.reference).parameters.values()][1] == ("factor", 2.0)
+    run = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", str(tmp_path / "test_scale.py")]
+    failed = subprocess.run(run, capture_output=True, text=True, cwd=HERE.parent)
+    assert failed.returncode == 1 and "NotImplementedError" in failed.stdout
+    capsys.readouterr()
+    assert main(["new", "Mine/scale", "--out", str(tmp_path)]) == 2
+    assert "is there already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["new", "scale"], ["new", "Mine/a b"], ["new", "Mine/f", "--signature", "f(x"]])
+def test_a_new_task_needs_an_id_and_a_signature(arguments, tmp_path, capsys):
+    assert main([*arguments, "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

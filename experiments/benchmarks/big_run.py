@@ -4,9 +4,10 @@
     python -m experiments.benchmarks.big_run --keep experiments/runs/big    the run stays there, and is measured again
 
 SIMULATION: no language model is called. The whole index of tasks goes through the real loop, geak, prompts, apprentice
-and log. A task that is not built yet is a built one under its name, with one of two seeds of the apprentice.
-Verdicts are the evaluator's own, one for each built task and source: minutes at the first time, so they are kept in
-the file of `--verdicts`. A correct kernel's traffic is raised to 1.01, or geak would end where nothing is to gain.
+and log. One task of each category is judged; every other is one of those under its own name, with one of two seeds of
+the apprentice, or the verdicts would take hours. They are the evaluator's own, one for each judged task and source:
+minutes at the first time, so they are kept in the file of `--verdicts`. A correct kernel's traffic is raised to 1.01,
+or geak would end where nothing is to gain.
 """
 
 from __future__ import annotations
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
     from evaluator.records import Evaluation
     from tasks.task import Task
 
+JUDGED = (
+    "Activation/gelu_bf16", "Convolution/conv2d", "Fusion/fused_exp_mean", "Index/masked_select",
+    "LinearAlgebra/cholesky", "Loss/cross_entropy", "Math/softmax", "MatrixMultiply/matmul", "Normalization/batch_norm",
+    "Optimizer/AdamW", "Pooling/avg_pool1d", "Quantization/matmul_w8a8", "Random/rand", "Reduce/argmax",
+    "SpatialOps/interpolate",
+)  # fmt: skip
 LEAST_TRAFFIC = 1.01
 SEEDS = 2  # each one more is some 200 verdicts more
 SECRET = b"the benchmark's own"
@@ -57,9 +64,9 @@ print(time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss
 
 @dataclass
 class Aliases:
-    """The apprentice, for whom an id of the index stands for the built task `built[id]`."""
+    """The apprentice, for whom an id of the index stands for the judged task `stands_for[id]`."""
 
-    built: Mapping[str, str]
+    stands_for: Mapping[str, str]
     name: str = "offline/apprentice"
     simulated: bool = True
 
@@ -67,8 +74,8 @@ class Aliases:
         from agents.models.apprentice import Apprentice
         from agents.protocol import Message
 
-        known = self.built[request.task]
-        seed = list(self.built).index(request.task) // len(set(self.built.values())) % SEEDS
+        known = self.stands_for[request.task]
+        seed = list(self.stands_for).index(request.task) // len(set(self.stands_for.values())) % SEEDS
         titles = f"# Task: {request.task}\n", f"# Task: {known}\n"
         messages = tuple(Message(one.role, one.content.replace(*titles)) for one in request.messages)
         return Apprentice(seed).complete(replace(request, messages=messages, task=known))
@@ -76,9 +83,9 @@ class Aliases:
 
 @dataclass
 class Verdicts:
-    """The evaluator's verdict on a built task and a source, reached once."""
+    """The evaluator's verdict on a judged task and a source, reached once."""
 
-    built: Mapping[str, str]
+    stands_for: Mapping[str, str]
     evaluator: Evaluator
     known: dict[str, Evaluation] = field(default_factory=dict)
     judged: int = 0
@@ -88,7 +95,7 @@ class Verdicts:
         from agents.log import sha_of
         from tasks.catalog import load
 
-        name = self.built[task.id]
+        name = self.stands_for[task.id]
         key = f"{name} {sha_of(source)}"
         with self._locks.setdefault(key, threading.Lock()):
             if key not in self.known:
@@ -118,11 +125,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def build(folder: Path, arguments: argparse.Namespace) -> None:
     """The run, in `folder`. Raises UserError where this machine can't evaluate."""
     from evaluator.judge import Evaluator
-    from tasks.catalog import built, index
+    from tasks.catalog import index
 
-    ready = built()
     ids = list(index())[: arguments.tasks]
-    stands_for = {name: name if name in ready else ready[number % len(ready)] for number, name in enumerate(ids)}
+    stands_for = {name: name if name in JUDGED else JUDGED[number % len(JUDGED)] for number, name in enumerate(ids)}
     file = Path(arguments.verdicts) if arguments.verdicts else None
     start = time.perf_counter()
     with Evaluator(device="cpu", targets=("sm90",), secret=SECRET) as evaluator:
@@ -135,7 +141,7 @@ def build(folder: Path, arguments: argparse.Namespace) -> None:
     print(f"built in {time.perf_counter() - start:.0f} s, with {verdicts.judged} verdicts that were not known yet")
 
 
-def go_through(folder: Path, arguments: argparse.Namespace, built: Mapping[str, str], verdicts: Verdicts) -> None:
+def go_through(folder: Path, arguments: argparse.Namespace, stands_for: Mapping[str, str], verdicts: Verdicts) -> None:
     """Every id through the loop."""
     from agents.config import RunConfig
     from agents.loop import Parts, run_tasks
@@ -144,11 +150,12 @@ def go_through(folder: Path, arguments: argparse.Namespace, built: Mapping[str, 
     from agents.templates import load_templates
     from tasks.catalog import load
 
-    model, options = Aliases(built), {"candidates": arguments.candidates}
-    config = RunConfig("geak", model.name, arguments.rounds, tuple(built), method_options=options)
-    run = create_run(folder, config, list(built), secret=SECRET, method="geak", rounds=arguments.rounds, simulated=True)
+    model, options = Aliases(stands_for), {"candidates": arguments.candidates}
+    ids = tuple(stands_for)
+    config = RunConfig("geak", model.name, arguments.rounds, ids, method_options=options)
+    run = create_run(folder, config, ids, secret=SECRET, method="geak", rounds=arguments.rounds, simulated=True)
     parts = Parts(load_method("geak", options), model, verdicts, load_templates(None))
-    renamed = [replace(load(known), id=name) for name, known in built.items()]
+    renamed = [replace(load(known), id=name) for name, known in stands_for.items()]
     with held(run):
         end = run_tasks(run, renamed, parts, lambda task, event: None, lambda: None)
         finish(run, end.state)
@@ -188,7 +195,7 @@ def _figures(code: str, folder: Path) -> list[float]:
 
 
 def read_verdicts(file: Path | None) -> dict[str, Evaluation]:
-    """Verdicts that an earlier run kept, by built task and hash of the source."""
+    """Verdicts that an earlier run kept, by judged task and hash of the source."""
     from evaluator.records import Evaluation
 
     if file is None or not file.exists():

@@ -1,0 +1,85 @@
+"""Activation/gelu_fp16: the Gaussian error linear unit on float16, computed in float32 and rounded once."""
+
+import math
+from collections.abc import Iterator
+
+import torch
+
+from tasks.draw import Draw
+from tasks.families import unary
+from tasks.judges import Elementwise
+from tasks.task import Case, Cost, Task
+
+TEXT = """\
+GELU of a float16 tensor, element by element:
+
+    approximate='none':  y = x/2 * (1 + erf(x / sqrt(2)))
+    approximate='tanh':  y = x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 * x**3)))
+
+Numerical contract: convert x to float32, evaluate the whole formula in float32, round once to float16 (to nearest,
+ties to even). Each element must be the correctly rounded value, up to the float32 error of the formula (a few times
+2**-24 * |x|). Rounding an intermediate value to float16, or truncating instead of rounding, is too inaccurate.
+NaN and -inf give NaN, +inf gives +inf; finite values never give NaN, however large.
+
+`input` is float16, with any number of dimensions (none too), any strides, and it may be empty. The result is float16,
+of the same shape.
+"""
+
+
+def reference(input: torch.Tensor, approximate: str = "none") -> torch.Tensor:
+    work = torch.promote_types(input.dtype, torch.float32)
+    return torch.nn.functional.gelu(input.to(work), approximate=approximate).to(input.dtype)
+
+
+def values(draw: Draw, *shape: int) -> torch.Tensor:
+    return draw.normal(*shape, std=1.5, dtype=torch.float16)
+
+
+def public(draw: Draw) -> Iterator[Case]:
+    yield from unary.plain(draw, values)
+    yield Case("tanh form", (values(draw, 5, 50),), {"approximate": "tanh"})
+
+
+def hidden(draw: Draw) -> Iterator[Case]:
+    yield from unary.shapes(draw, values)
+    special = [math.nan, math.inf, -math.inf, 0.0, 60.0, -60.0, 65504.0, -65504.0]
+    yield Case("special values", (unary.among(draw, values, special),))
+    rows, cols = draw.size(3, 9), draw.size(35, 130)
+    yield Case("tanh form", (values(draw, draw.size(1100, 2000)), "tanh"))
+    tail = draw.uniform(rows, cols, low=-7.0, high=-1.0, dtype=torch.float16)
+    yield Case("negative tail", (tail,), {"approximate": draw.pick(["none", "tanh"])})
+    yield Case("tanh form, strided view", (draw.strided(values(draw, rows, cols)), "tanh"))
+    yield Case("special values, tanh form", (unary.among(draw, values, special), "tanh"))
+
+
+def timed(draw: Draw) -> Iterator[Case]:
+    return unary.large(draw, values)
+
+
+def stand_ins(draw: Draw) -> Iterator[Case]:
+    return unary.small(draw, values)
+
+
+def magnitude(input: torch.Tensor, approximate: str) -> torch.Tensor:
+    """1 + erf and 1 + tanh cancel for negative x: their float32 error is relative to 1, so that of y is to x."""
+    return input.double().abs()
+
+
+def cost(input: torch.Tensor, approximate: str = "none") -> Cost:
+    return unary.cost_of(input, 10)
+
+
+TASK = Task(
+    id="Activation/gelu_fp16",
+    entry="gelu_fp16",
+    signature="gelu_fp16(input: torch.Tensor, approximate: str='none')",
+    text=TEXT,
+    reference=reference,
+    public=public,
+    hidden=hidden,
+    timed=timed,
+    stand_ins=stand_ins,
+    # half a unit of float16 is one correct rounding; `slack` is what float32 may add before it
+    judge=Elementwise(ulps=0.501, slack=lambda input, approximate: 4.0, magnitude=magnitude, baseline=1.0),
+    cost=cost,
+)

@@ -1,0 +1,102 @@
+"""Loss/smooth_l1_loss: a loss that is quadratic for small differences and linear for large ones."""
+
+import math
+from collections.abc import Iterator
+
+import torch
+
+from tasks.draw import Draw
+from tasks.families import losses
+from tasks.judges import Elementwise
+from tasks.task import Case, Cost, Task
+
+TEXT = """\
+Smooth L1 loss of two float32 tensors of one shape (any number of dimensions, any strides). With d = input - target,
+element by element:
+
+    loss = d**2 / (2 * beta)      where |d| < beta
+    loss = |d| - beta / 2         elsewhere
+
+`beta` is a Python float, 0 or more; with beta = 0 the loss is |d| everywhere.
+`reduction`: 'none' gives the losses in the shape of `input`, 'sum' their sum, 'mean' their sum divided by their number;
+the last two are tensors of no dimension. The result is float32.
+All is computed in float32, sums in any order. NaN and infinity go through as in the formula (inf - inf is NaN): they
+stay in their own elements with 'none', and reach the whole otherwise.
+"""
+
+
+def reference(input: torch.Tensor, target: torch.Tensor, beta: float = 1.0, reduction: str = "mean") -> torch.Tensor:
+    return torch.nn.functional.smooth_l1_loss(input, target, beta=beta, reduction=reduction)
+
+
+def pair(draw: Draw, *shape: int, mean: float = 0.0, std: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
+    return draw.normal(*shape, mean=mean, std=std), draw.normal(*shape, mean=mean, std=std)
+
+
+def public(draw: Draw) -> Iterator[Case]:
+    yield Case("mean", pair(draw, 6, 33))
+    yield Case("losses", pair(draw, 2, 5, 7), {"reduction": "none"})
+    yield Case("sum, other beta", pair(draw, 300), {"reduction": "sum", "beta": 0.5})
+
+
+def hidden(draw: Draw) -> Iterator[Case]:
+    rows, cols = draw.size(3, 9), draw.size(35, 130)
+    yield Case("large values", pair(draw, rows, cols, mean=1000.0, std=300.0), {"beta": 200.0, "reduction": "none"})
+    yield Case("all quadratic", pair(draw, rows, cols, mean=1.0, std=0.01), {"reduction": draw.pick(["sum", "mean"])})
+    yield Case("beta 0", pair(draw, rows, cols), {"beta": 0.0, "reduction": "none"})
+    yield Case("beta 0, equal elements, mean", same(draw, rows, cols), {"beta": 0.0})
+    yield Case("small beta", pair(draw, rows, cols), {"beta": 1e-3, "reduction": "none"})
+    yield Case("mean of several blocks", pair(draw, draw.size(2500, 3900)), {"beta": 1.5})
+    yield Case("sum of several blocks", pair(draw, 2, draw.size(1300, 1900)), {"reduction": "sum"})
+    yield Case("one element", pair(draw, 1), {"reduction": draw.pick(["sum", "mean", "none"])})
+    views = (draw.strided(draw.normal(rows, cols)), draw.normal(cols, rows).T)
+    yield Case("strided and transposed", views, {"reduction": "none"})
+    yield Case("strided and transposed, mean", (views[0].clone().T, views[1].clone().T), {"beta": 2.0})
+    special, target = pair(draw, rows, cols)
+    special[0, draw.size(0, cols - 1)] = math.nan
+    special[1, 3], target[1, 3] = math.inf, draw.pick([math.inf, -math.inf])
+    target[2, draw.size(0, cols - 1)] = math.inf
+    yield Case("NaN and infinity", (special, target), {"reduction": "none"})
+
+
+def same(draw: Draw, *shape: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two tensors of which every third element is the same."""
+    input, target = pair(draw, *shape)
+    target.flatten()[::3] = input.flatten()[::3]
+    return input, target
+
+
+def timed(draw: Draw) -> Iterator[Case]:
+    yield Case("4096 x 4000, mean", pair(draw, 4096, 4000))
+    yield Case("2048 x 3000, losses", pair(draw, 2048, 3000), {"reduction": "none", "beta": 0.5})
+    yield Case("1048576, sum", pair(draw, 2**20), {"reduction": "sum"})
+
+
+def stand_ins(draw: Draw) -> Iterator[Case]:
+    yield Case("24 x 600, mean", pair(draw, 24, 600))
+    yield Case("20000, losses", pair(draw, 20000), {"reduction": "none", "beta": 0.5})
+
+
+def magnitude(input: torch.Tensor, target: torch.Tensor, beta: float, reduction: str) -> torch.Tensor:
+    size = (input.double() - target.double()).abs()
+    terms = torch.where(size < beta, size**2 / (2 * beta) if beta else size, size + beta / 2)
+    return losses.reduced(terms, reduction)
+
+
+def cost(input: torch.Tensor, target: torch.Tensor, beta: float = 1.0, reduction: str = "mean") -> Cost:
+    return losses.cost(reduction, 6, input, target)
+
+
+TASK = Task(
+    id="Loss/smooth_l1_loss",
+    entry="smooth_l1_loss",
+    signature="smooth_l1_loss(input, target, beta=1.0, reduction='mean')",
+    text=TEXT,
+    reference=reference,
+    public=public,
+    hidden=hidden,
+    timed=timed,
+    stand_ins=stand_ins,
+    judge=Elementwise(slack=lambda input, target, beta, reduction: losses.slack(input, reduction), magnitude=magnitude),
+    cost=cost,
+)

@@ -1,0 +1,22 @@
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def cos_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    x = tl.load(x_ptr + offs, mask=mask, other=0.0)
+    y = tl.cos(x)
+    tl.store(y_ptr + offs, y, mask=mask)
+
+
+def cos(input_tensor):
+    x = input_tensor.contiguous()
+    y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    n = x.numel()
+    BLOCK = 1024
+    grid = (triton.cdiv(n, BLOCK),)
+    cos_kernel[grid](x, y, n, BLOCK=BLOCK)
+    return y

@@ -1,0 +1,23 @@
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def floor_kernel(x_ptr, y_ptr, n, FLOAT: tl.constexpr, BLOCK: tl.constexpr):
+    offs = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    x = tl.load(x_ptr + offs, mask=mask, other=0)
+    if FLOAT:
+        x = tl.floor(x)
+    tl.store(y_ptr + offs, x, mask=mask)
+
+
+def floor(input, out=None):
+    x = input.contiguous()
+    y = torch.empty(x.shape, dtype=x.dtype, device=x.device) if out is None else out
+    n = x.numel()
+    BLOCK = 1024
+    grid = (triton.cdiv(n, BLOCK),)
+    floor_kernel[grid](x, y, n, FLOAT=x.dtype == torch.float32, BLOCK=BLOCK)
+    return y
