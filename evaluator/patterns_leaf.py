@@ -214,6 +214,8 @@ def first_wrong(task: Task, seen: Seen, coarse: float = COARSE[0]) -> Leaf | Non
             return None
         wide = exact.to(torch.complex128 if native.is_complex() else torch.float64)
         budget = budgets[name].expand(wide.shape)
+        if _wrong(native, native, wide, budget).any():
+            continue  # signs or an order are free: its elements are not wrong by themselves
         wrong = _wrong(have, native, wide, budget)
         if wrong.any():
             before = arguments.get(name.removesuffix(AFTER)) if name.endswith(AFTER) else None

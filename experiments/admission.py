@@ -15,7 +15,8 @@ from multiprocessing import get_context
 
 from evaluator.judge import Evaluator
 from evaluator.records import Evaluation
-from tasks.catalog import built, load, oracle_path, select
+from tasks.catalog import index, load, oracle_path, select
+from tasks.errors import UserError
 from tasks.faults.catalog import fitting
 from tasks.faults.equivalent import why_right
 from tasks.faults.fault import Fault
@@ -52,7 +53,11 @@ class Admitted:
 
 def admission(patterns: Sequence[str], workers: int, seeds: int, *, mutants: bool) -> int:
     """Prints a line for each task as it is done, then the totals. Returns 0 when all pass, else 1. Raises UserError."""
-    names = [name for name in select(patterns) if name in set(built())] if patterns else built()
+    names = select(patterns)
+    if own := [name for name in names if name not in index()]:
+        raise UserError(
+            f"{own[0]} has no oracle to admit it by; `python -m tasks new` writes a test for a task of one's own"
+        )
     start, rows = time.perf_counter(), []
     print(f"{'task':52}{'controls':>9}{'oracle':>9}{'mutants':>9}{'seconds':>9}")
     for row in admitted(names, workers, seeds, mutants=mutants):

@@ -70,9 +70,10 @@ TASK = Task(
 TEST = '''\
 """Whether the task in {file} says what it wants, passes its own judge, and refuses wrong answers."""
 
+import inspect
 from pathlib import Path
 
-from tasks.calls import call_reference
+from tasks.calls import bound, call_reference
 from tasks.catalog import load
 from tasks.controls import admit
 from tasks.draw import Draw
@@ -90,6 +91,15 @@ def test_the_reference_passes():
         for case in cases(Draw(1)):
             assert numerically_right(TASK, case, call_reference(TASK, case)), case.label
             assert TASK.cost(*case.args, **case.kwargs).bytes_min > 0
+
+
+def test_every_parameter_is_given_another_value_than_its_default():
+    parameters = inspect.signature(TASK.reference).parameters
+    given = [case for cases in (TASK.public, TASK.hidden) for case in cases(Draw(1))]
+    for name, parameter in parameters.items():
+        if parameter.default is not inspect.Parameter.empty:
+            values = [bound(TASK, case)[name] for case in given]
+            assert any(value is not parameter.default and value != parameter.default for value in values), name
 
 
 def test_wrong_answers_are_refused():

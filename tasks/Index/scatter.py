@@ -84,7 +84,6 @@ def hidden(draw: Draw) -> Iterator[Case]:
     yield Case("strided views", (*views, draw.strided(draw.normal(rows, cols))))
     views = draw.normal(cols, rows).T, 0, places(draw, rows, 1, cols, rows).T
     yield Case("transposed views", (*views, draw.normal(cols, rows).T))
-    yield Case("no indices", (draw.normal(rows, cols), 0, places(draw, rows, 0, 0, cols), draw.normal(2, cols)))
     yield Case("one element", (draw.normal(1, 1), 0, torch.zeros(1, 1, dtype=torch.int64), draw.normal(1, 1)))
     special, src = draw.normal(rows, cols), draw.normal(rows, cols)
     special[0], src[1, ::3], src[2] = math.nan, math.nan, math.inf

@@ -56,6 +56,13 @@ def hidden(draw: Draw) -> Iterator[Case]:
     special[1, 3], target[1, 3] = math.inf, draw.pick([math.inf, -math.inf])
     target[2, draw.size(0, cols - 1)] = math.inf
     yield Case("NaN and infinity", (special, target), {"reduction": "none"})
+    yield Case("one NaN in the mean", (special[:1].clone(), target[:1].clone()))
+    special[0] = 0.5
+    yield Case(
+        "infinity in the sum",
+        (special[:2].clone(), target[:2].nan_to_num(posinf=1.0, neginf=1.0)),
+        {"reduction": "sum"},
+    )
 
 
 def timed(draw: Draw) -> Iterator[Case]:

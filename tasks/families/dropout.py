@@ -32,8 +32,9 @@ DEMANDS = """\
 The mask: every element is kept with probability 1 - p and dropped otherwise, independently of all others: no two rows,
 columns, tiles or batches share a mask. The keep rate (overall and of each row and column), runs, and agreement of
 places 1, 2, 4, 8, ... apart along each dimension are tested, with limits that true random masks break less than once
-in 10^9 calls. It need not be torch's mask: a counter-based generator such as `tl.rand(seed, offset)` serves well. Take
-a fresh seed for each call, say `random.getrandbits(31)` (the module `random` may be imported)."""
+in 10^9 calls, and so that it has nothing to do with the values. It need not be torch's mask: a counter-based generator
+such as `tl.rand(seed, offset)` serves well. A fresh seed for each call, say `random.getrandbits(31)` (the module
+`random` may be imported), is good practice; one call's mask is not compared with another's."""
 """What a task's text says of the mask."""
 
 
@@ -85,6 +86,8 @@ class Dropout:
         if found or mask is None:
             return found
         unlikely = unlike_coins(mask, 1 - p)
+        if unlikely is None and self.mask is None:
+            unlikely = _by_value(mask, self.values(torch.tensor(True), **given).exact.expand(returned.shape), 1 - p)
         return Mismatch(Reason.DISTRIBUTION, "result", unlikely) if unlikely else None
 
     def _misplaced(self, given: dict[str, Any], got: Observed) -> Mismatch | None:
@@ -175,6 +178,18 @@ def _lags(keep: torch.Tensor, known: torch.Tensor, rate: float) -> str | None:
                 if count * _divergence(agreed / max(count, 1), like) > _log_odds():
                     found = f"elements {lag} places apart have the same fate in {agreed} of {count} pairs"
                     return f"{found}, where {like:.3g} of them should"
+    return None
+
+
+def _by_value(mask: Mask, values: torch.Tensor, rate: float) -> str | None:
+    """Whether an element is kept has nothing to do with its value: halves by size and by value have its rate."""
+    for what, by in (("magnitude", values.abs()), ("value", values)):
+        kept = mask.keep[mask.known][by[mask.known].argsort()]
+        middle = len(kept) // 2
+        for side, half in (("smaller", kept[:middle]), ("larger", kept[middle:])):
+            count, number = len(half), int(half.sum())
+            if count * _divergence(number / max(count, 1), rate) > _log_odds():
+                return f"{number} of the {count} elements of {side} {what} are kept, where {rate:g} of them should be"
     return None
 
 

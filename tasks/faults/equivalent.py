@@ -16,11 +16,17 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("ignored_argument", "Activation/gelu_int8"): (
         "both forms of GELU truncate to the same int8 for every input, up to the neighbour that the task allows"
     ),
+    ("ignored_argument", "Fusion/fused_dropout_relu_batch_norm_conv2d"): "`bias` cancels in the batch's own statistics",
     ("ignored_argument", "Fusion/fused_embedding_add_tanh"): "the argument concerns gradients only",
     ("ignored_argument", "Fusion/fused_gather_masked_fill"): "the argument concerns gradients only",
     ("ignored_argument", "LinearAlgebra/determinant_via_qr"): (
         "for a square matrix the reduced and the complete factorisation give the same determinant"
     ),
+    ("ignored_argument", "LinearAlgebra/low_rank_svd_approximation"): "`full_matrices` changes nothing in the result",
+    ("ignored_argument", "LinearAlgebra/pseudoinverse_svd"): "`full_matrices` changes nothing in the result",
+    ("wrong_axis", "LinearAlgebra/matrix_power_eig"): "a diagonal mask is summed: one element a row, and one a column",
+    ("wrong_axis", "Fusion/fused_svd_reconstruct"): "whatever is turned, its inverse turns back: the product is A",
+    ("dropped_divisor", "Fusion/fused_svd_reconstruct"): "whatever is turned, its inverse turns back: the product is A",
     ("swapped_strides", "Normalization/symmetric_matrix_vector_norm"): "the matrix is symmetric",
 }
 """(kind, task) of what is right for every call that the task allows, and why."""
