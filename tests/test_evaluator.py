@@ -237,7 +237,7 @@ def double_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     mask = offs < n
     i = tl.arange(0, 128)
     ones = (i[:, None] + i[None, :] >= 0).to(tl.float32)
-    one = tl.sum(tl.sum(tl.dot(ones, ones, input_precision="ieee"), axis=0), axis=0) / (128.0 * 128.0 * 128.0)
+    one = tl.sum(tl.sum(tl.dot(ones, ones, input_precision="tf32"), axis=0), axis=0) / (128.0 * 128.0 * 128.0)
     tl.store(y_ptr + offs, (1.0 + one) * tl.load(x_ptr + offs, mask=mask), mask=mask)
 
 

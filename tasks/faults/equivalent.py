@@ -10,24 +10,51 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "the two roundings differ at halves only, and there the task allows either: a quotient within a few units in "
         "the last place of a half-integer may be rounded either way"
     ),
-    ("half_away_rounding", "Quantization/attention_w8a8"): "as in matmul_w8a8",
-    ("half_away_rounding", "Quantization/bmm_w8a8"): "as in matmul_w8a8",
-    ("half_away_rounding", "Quantization/layernorm_w8a8"): "as in matmul_w8a8",
+    (
+        "half_away_rounding",
+        "Quantization/attention_w8a8",
+    ): "the two roundings differ at halves only, and there the task allows either, as in matmul_w8a8",
+    (
+        "half_away_rounding",
+        "Quantization/bmm_w8a8",
+    ): "the two roundings differ at halves only, and there the task allows either, as in matmul_w8a8",
+    (
+        "half_away_rounding",
+        "Quantization/layernorm_w8a8",
+    ): "the two roundings differ at halves only, and there the task allows either, as in matmul_w8a8",
     ("ignored_argument", "Activation/gelu_int8"): (
         "both forms of GELU truncate to the same int8 for every input, up to the neighbour that the task allows"
     ),
-    ("ignored_argument", "Fusion/fused_dropout_relu_batch_norm_conv2d"): "`bias` cancels in the batch's own statistics",
-    ("ignored_argument", "Fusion/fused_embedding_add_tanh"): "the argument concerns gradients only",
-    ("ignored_argument", "Fusion/fused_gather_masked_fill"): "the argument concerns gradients only",
+    (
+        "ignored_argument",
+        "Fusion/fused_dropout_relu_batch_norm_conv2d",
+    ): "the first argument with a default is `bias`, which cancels in the batch's own statistics",
+    (
+        "ignored_argument",
+        "Fusion/fused_embedding_add_tanh",
+    ): "the first argument with a default concerns gradients only, and changes no value",
+    (
+        "ignored_argument",
+        "Fusion/fused_gather_masked_fill",
+    ): "the first argument with a default concerns gradients only, and changes no value",
     ("ignored_argument", "LinearAlgebra/determinant_via_qr"): (
         "for a square matrix the reduced and the complete factorisation give the same determinant"
     ),
-    ("ignored_argument", "LinearAlgebra/low_rank_svd_approximation"): "`full_matrices` changes nothing in the result",
-    ("ignored_argument", "LinearAlgebra/pseudoinverse_svd"): "`full_matrices` changes nothing in the result",
+    (
+        "ignored_argument",
+        "LinearAlgebra/low_rank_svd_approximation",
+    ): "the first argument with a default is `full_matrices`, which changes nothing in the result",
+    (
+        "ignored_argument",
+        "LinearAlgebra/pseudoinverse_svd",
+    ): "the first argument with a default is `full_matrices`, which changes nothing in the result",
     ("wrong_axis", "LinearAlgebra/matrix_power_eig"): "a diagonal mask is summed: one element a row, and one a column",
     ("wrong_axis", "Fusion/fused_svd_reconstruct"): "whatever is turned, its inverse turns back: the product is A",
     ("dropped_divisor", "Fusion/fused_svd_reconstruct"): "whatever is turned, its inverse turns back: the product is A",
-    ("swapped_strides", "Normalization/symmetric_matrix_vector_norm"): "the matrix is symmetric",
+    (
+        "swapped_strides",
+        "Normalization/symmetric_matrix_vector_norm",
+    ): "with its strides swapped a matrix is read transposed, and this one is symmetric",
 }
 """(kind, task) of what is right for every call that the task allows, and why."""
 
@@ -36,7 +63,10 @@ OUT_OF_REACH: dict[tuple[str, str], str] = {
         "the sum runs over 1024 blocks of 1024 elements a turn, and is 0 ahead of the first: only calls of more than "
         "2**20 elements have a second turn, for which the interpreter takes seconds; timed cases on a GPU are larger"
     ),
-    ("overwritten_accumulator", "Fusion/fused_masked_select_add_gelu"): "as in masked_select",
+    (
+        "overwritten_accumulator",
+        "Fusion/fused_masked_select_add_gelu",
+    ): "as in masked_select: only calls of more than 2**20 elements have a second turn",
 }
 """(kind, task) of mistakes that change nothing in calls as small as an interpreter can run, and why."""
 
