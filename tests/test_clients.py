@@ -248,7 +248,7 @@ def test_a_server_that_is_not_there_is_named_with_the_cause(
 ) -> None:
     server.server_close()
     monkeypatch.setattr("agents.models.retrying.TRIES", 1)
-    with pytest.raises(ModelError, match=rf"\({server.root.removeprefix('http://')}: .*(refused|reset)"):
+    with pytest.raises(ModelError, match=rf"\({server.root.removeprefix('http://')}: .*(refused|reset|disconnected)"):
         make().complete(QUESTION)
 
 
