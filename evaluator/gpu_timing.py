@@ -7,6 +7,7 @@ import socket
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 
+from evaluator import wire
 from evaluator.bounds import Machine
 from evaluator.cases import Drawn
 from evaluator.conversation import Answer, Loss, Setting
@@ -19,6 +20,7 @@ from evaluator.seeds import hidden_seed
 from evaluator.timing import Lost, TimedCase, time_task
 from evaluator.timing_records import Invalid, SizeTiming, TaskTiming
 from evaluator.verdict import Failure
+from tasks.calls import Observed
 from tasks.judges import Mismatch, Truth, compare, truth_of
 from tasks.outcomes import Reason, Stage, Status
 from tasks.task import Task
@@ -109,8 +111,13 @@ class Timekeeper:
             """Takes what the kept call left; it is judged while the next size is timed."""
             header, frames = player.kept()
             size, variant = sizes.timed.index(timed), int(header["variant"])
-            answer = Answer(header, frames)
-            found.append((size, variant, judges.submit(self._judged, sizes, size, variant, answer)))
+            if not 0 <= variant < len(timed.variants):
+                raise Lost("protocol", f"there is no variant {variant}")
+            try:
+                seen = kept_values(task, timed.variants[variant], Answer(header, frames))
+            except wire.WireError as error:
+                raise Lost("protocol", str(error)) from error
+            found.append((size, variant, judges.submit(self._judged, sizes, size, variant, seen)))
 
         with exclusive(facts["uuid"]):
             peaks = peaks_of(facts["uuid"], facts["torch"], self._baseline.peaks)
@@ -133,9 +140,8 @@ class Timekeeper:
                 return self._wrong(timing, sizes, size, variant, mismatch)
         return Timed(timing, _loss(lost_at, sizes, len(timing.sizes) - 1) if lost_at else None)
 
-    def _judged(self, sizes: Sizes, size: int, variant: int, answer: Answer) -> Mismatch | None:
-        case = sizes.timed[size].variants[variant]
-        return compare(sizes.task, case, kept_values(sizes.task, case, answer), sizes.truth(size, variant))
+    def _judged(self, sizes: Sizes, size: int, variant: int, seen: Observed) -> Mismatch | None:
+        return compare(sizes.task, sizes.timed[size].variants[variant], seen, sizes.truth(size, variant))
 
     def _wrong(self, timing: TaskTiming, sizes: Sizes, size: int, variant: int, mismatch: Mismatch) -> Timed:
         row = replace(timing.sizes[size], speedup=None, invalid=Invalid.WRONG, message=mismatch.message)

@@ -73,6 +73,8 @@ def worker(sock: socket.socket) -> None:
                     said, out = {"entry": True}, []
                 else:
                     said, out = watch.handle(header, frames)
+                    if header["op"] == "kept":
+                        said |= module.get("SAYS", {})
             except wire.Ended:
                 return
             except RuntimeError as error:
@@ -111,6 +113,18 @@ def test_an_exception_and_an_end_are_the_candidates_own(
     done = timed(keeper, task, ENDS, monkeypatch)
     assert done.failure is not None and done.failure.loss is not None and done.timing.speedup is None
     assert (done.failure.status, done.failure.reason) == (Status.RUNTIME_ERROR, Reason.DIED)
+
+
+@pytest.mark.parametrize("says", [{"variant": 9}, {"variant": -1}, {"returned": {"tensor": 77}}, {"arguments": [1]}])
+def test_a_malformed_answer_is_the_candidates_own(
+    keeper: Timekeeper, task: Task, monkeypatch: pytest.MonkeyPatch, says: dict[str, Any]
+) -> None:
+    for _ in range(3):  # a loaded machine may find the clock at fault before
+        done = timed(keeper, task, f"SAYS = {says!r}\n{RIGHT}", monkeypatch)
+        if done.failure:
+            break
+    assert done.failure is not None
+    assert (done.failure.status, done.failure.reason) == (Status.REJECTED, Reason.PROTOCOL)
 
 
 def test_sizes_are_drawn_once_a_task(keeper: Timekeeper, task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
