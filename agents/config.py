@@ -20,9 +20,10 @@ class RunConfig:
     """Everything that decides what a run does. Paths are absolute, so that a run resumes from any folder.
 
     `tasks` are ids and paths of task files, `method_options` the method's fields, `params` sampling parameters of
-    every request, `prompts` a folder of templates that come before the built-in ones, `diagnosis_chars` the longest
-    diagnosis. From `model_concurrency` on stand the limits, which a resumed run may change; None is no limit. `price`
-    is (input, output) or (input, cached, output) in USD for a million tokens; None is that of litellm's table.
+    every request, `baselines` what a kernel is timed beside on a GPU, `prompts` a folder of templates that come before
+    the built-in ones, `diagnosis_chars` the longest diagnosis. From `model_concurrency` on stand the limits, which a
+    resumed run may change; None is no limit. `price` is (input, output) or (input, cached, output) in USD for a million
+    tokens; None is that of litellm's table.
     """
 
     method: str
@@ -31,6 +32,7 @@ class RunConfig:
     tasks: tuple[str, ...]
     targets: tuple[str, ...] = ("sm90",)
     device: str = "auto"
+    baselines: tuple[str, ...] = ("eager", "oracle")
     workers: int = 2
     seed: int = 0
     method_options: Mapping[str, Any] = field(default_factory=dict)
@@ -61,7 +63,8 @@ class RunConfig:
     def from_json(cls, data: Mapping[str, Any]) -> RunConfig:
         """The settings behind `to_json`. Fields of a newer version are ignored."""
         known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
-        lists = {name: tuple(known[name]) for name in ("tasks", "targets", "price") if known.get(name) is not None}
+        names = ("tasks", "targets", "baselines", "price")
+        lists = {name: tuple(known[name]) for name in names if known.get(name) is not None}
         return cls(**{**known, **lists})
 
 
@@ -73,6 +76,7 @@ SETTINGS: Mapping[str, tuple[type, ...]] = {
     "tasks": (list, str),
     "targets": (list, str),
     "device": (str,),
+    "baselines": (list, str),
     "workers": (int,),
     "seed": (int,),
     "out": (str,),

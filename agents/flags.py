@@ -73,7 +73,8 @@ def make_parser() -> Parser:
     add("--rounds", type=int, metavar="N", help="rounds for each task (default: 5)")
     add("--tasks", nargs="*", metavar="TASK", help="ids, categories, globs or task files (default: every built task)")
     add("--targets", metavar="LIST", help="GPUs to compile for, the first decides: sm90,gfx942 (default: sm90)")
-    add("--device", metavar="DEVICE", help="auto, cpu or cuda (default: auto)")
+    add("--device", metavar="DEVICE", help="auto, cpu or cuda (default: auto, the GPU where there is one)")
+    add("--baselines", metavar="LIST", help="on a GPU: timed beside (default: eager,oracle; also compiled)")
     add("--workers", type=int, metavar="N", help="tasks at a time (default: one for each CPU, 8 at most)")
     add(
         "--seed",
@@ -131,6 +132,7 @@ def resolve(args: argparse.Namespace) -> tuple[RunConfig, Path | None]:
         tasks=_tasks(_names(settings.get("tasks", []))),
         targets=_targets(_names(settings.get("targets", ["sm90"]))),
         device=_device(settings.get("device", "auto")),
+        baselines=_baselines(_names(settings.get("baselines", ["eager", "oracle"]))),
         workers=_at_least_one("workers", settings.get("workers", min(8, os.cpu_count() or 1))),
         seed=settings.get("seed", 0),
         method_options={**settings.get("method_options", {}), **pairs("-o", flags.get("option", []))},
@@ -183,6 +185,12 @@ def _targets(names: Sequence[str]) -> tuple[str, ...]:
     from evaluator.targets import targets_named
 
     return tuple(target.name for target in targets_named(names))
+
+
+def _baselines(names: Sequence[str]) -> tuple[str, ...]:
+    from evaluator.settings import baselines_named
+
+    return baselines_named(names)
 
 
 def _device(name: str) -> str:

@@ -222,6 +222,7 @@ def _evaluator(config: RunConfig, secret: bytes) -> Any:
     return Evaluator(
         device=config.device,
         targets=config.targets,
+        baselines=config.baselines,
         workers=workers,
         secret=secret,
         diagnosis_chars=config.diagnosis_chars,

@@ -42,7 +42,8 @@ def check(args: argparse.Namespace) -> int:
     from evaluator.judge import Evaluator
 
     secret = args.seed.encode() if args.seed else None
-    with Evaluator(args.device, args.targets.split(","), workers=1, secret=secret) as evaluator:
+    how = {"workers": 1, "secret": secret, "baselines": args.baselines.split(",")}
+    with Evaluator(args.device, args.targets.split(","), **how) as evaluator:
         evaluation = evaluator.evaluate(task, source)
     print(json.dumps(evaluation.to_json(), indent=2) if args.json else _text(evaluation))
     return 0 if evaluation.correct else 1
@@ -92,6 +93,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("task", help="a task's id, or the path of a task file")
     command.add_argument("file", help="the source of the kernel")
     command.add_argument("--seed", help="fixes the hidden cases, to repeat a verdict (default: drawn anew)")
+    command.add_argument(
+        "--baselines", default="eager,oracle", help="on a GPU: timed beside (default: eager,oracle; also compiled)"
+    )
     command.add_argument("--json", action="store_true", help="print the whole evaluation as JSON")
     command.set_defaults(run=check)
     examination = commands.add_parser("doctor", help="say which fences this machine permits, and try them")

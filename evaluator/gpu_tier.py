@@ -52,7 +52,7 @@ class OnGpu:
 
 
 class GpuTier:
-    """The workers and the baseline of one GPU; candidates take turns. Close it."""
+    """The workers and the baselines of one GPU; candidates take turns. Without baselines none is timed. Close it."""
 
     def __init__(
         self,
@@ -60,15 +60,15 @@ class GpuTier:
         limits: Limits,
         secret: bytes,
         without: Collection[Layer] = (),
-        timing: bool = True,
+        baselines: Sequence[str] = (),
     ) -> None:
-        self._timing = timing
+        self._timing = bool(baselines)
         self._limits = limits
         self._without = frozenset(without)
         self._setting = Setting(poison=None) if Layer.POISON in self._without else Setting()
         self._lock = threading.Lock()
         self._pool = Pool(CHILDREN + 1, targets, limits, device="cuda")  # one is ready to be timed
-        self._timekeeper = Timekeeper(secret, self._setting, limits)
+        self._timekeeper = Timekeeper(secret, self._setting, limits, baselines)
 
     def close(self) -> None:
         self._pool.close()
@@ -97,7 +97,7 @@ class GpuTier:
         return replace(seen.verdict, failure=looked.failure, warnings=(*seen.verdict.warnings, *looked.warnings))
 
     def timed(self, task: Task, source: str) -> Timed:
-        """Every size beside eager and the oracle, and judged. Raises WarmDied when the device failed."""
+        """Every size beside the baselines, and judged. Raises WarmDied when the device failed."""
         with self._lock:
             with self._pool.children(most=1) as (child,):
                 timed = self._timekeeper.timed(task, source, child.sock)

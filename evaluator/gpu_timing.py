@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import socket
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 
@@ -60,8 +61,11 @@ class Sizes:
 class Timekeeper:
     """The baseline's process, and the sizes of the task that is timed. One thread at a time. Close it."""
 
-    def __init__(self, secret: bytes, setting: Setting, limits: Limits, device: str = "cuda") -> None:
+    def __init__(
+        self, secret: bytes, setting: Setting, limits: Limits, baselines: Sequence[str], device: str = "cuda"
+    ) -> None:
         self._secret = secret
+        self._names = tuple(baselines)
         self._setting = setting
         self._limits = limits
         self._device = device
@@ -125,7 +129,7 @@ class Timekeeper:
                 player.ask("load", {"source": source, "entries": list(task.entries), **asdict(self._setting)})
             except Lost as lost:
                 return _unloaded(lost, sizes, facts)
-            baselines = {name: self._baseline.player(name) for name in ("eager", "oracle")}
+            baselines = {name: self._baseline.player(name) for name in self._names}
             timing, lost_at = time_task(
                 player,
                 baselines,

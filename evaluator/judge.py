@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 import time
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from evaluator.pool import Child, Pool, WarmDied, WarmProcess
 from evaluator.records import Evaluation
 from evaluator.second_look import Look
 from evaluator.seeds import hidden_seed, source_sha
+from evaluator.settings import BASELINES, baselines_named, usable_device
 from evaluator.static import StaticFinding, inspect_source
 from evaluator.targets import targets_named
 from evaluator.verdict import Verdict, judge, load_failure
@@ -34,17 +34,6 @@ from tasks.task import Task
 # more would compile the same specialisations again and again
 CHILDREN_MAX = 4
 CHARACTERS_LEAST = 200
-
-
-def usable_device(device: str) -> str:
-    """The device behind auto, cpu or cuda. Raises UserError for what this machine or this version can't do."""
-    if device not in ("auto", "cpu", "cuda"):
-        raise UserError(f"unknown device {device!r}; known: auto, cpu, cuda")
-    if not sys.platform.startswith("linux"):
-        raise UserError("evaluating needs Linux, as Triton does; listing tasks, tables and replay work here")
-    if device == "cuda" and not os.path.exists("/dev/nvidiactl"):
-        raise UserError("no NVIDIA GPU here; --device cpu compiles for the GPU and interprets on the CPU")
-    return "cuda" if device == "cuda" else "cpu"
 
 
 @dataclass(frozen=True)
@@ -65,8 +54,9 @@ class Evaluator:
 
     `workers` children run at once (default: one a core), each forked for one candidate alone; while some are idle, a
     candidate's cases are dealt out to several. `secret` seeds the hidden cases (default: drawn anew). `without` takes
-    layers of defence away, to test the others; every evaluation's assurance says so. Raises UserError for an unknown
-    device or target. Close it, or use it as a context manager.
+    layers of defence away, to test the others; every evaluation's assurance says so. `baselines` are those of
+    `BASELINES` that a correct kernel is timed beside on a GPU. Raises UserError for an unknown device, target or
+    baseline. Close it, or use it as a context manager.
     """
 
     def __init__(
@@ -79,6 +69,7 @@ class Evaluator:
         without: Collection[Layer] = (),
         diagnosis_chars: int = CHARACTERS_MAX,
         timing: bool = True,
+        baselines: Sequence[str] = BASELINES[:2],
     ) -> None:
         if diagnosis_chars < CHARACTERS_LEAST:
             raise UserError(f"a diagnosis needs at least {CHARACTERS_LEAST} characters, not {diagnosis_chars}")
@@ -93,7 +84,8 @@ class Evaluator:
         self._pool = Pool(workers or os.cpu_count() or 1, self.targets, self.limits)
         self.timing = timing
         on_gpu = self.device == "cuda"
-        self._gpu = GpuTier(self.targets, self.limits, self._secret, self.without, timing) if on_gpu else None
+        beside = baselines_named(baselines) if timing else ()
+        self._gpu = GpuTier(self.targets, self.limits, self._secret, self.without, beside) if on_gpu else None
 
     def __enter__(self) -> Evaluator:
         return self

@@ -109,16 +109,26 @@ def _launch_breaches(task: Task, header: Mapping[str, Any], observed: Observed) 
     if isinstance(started, list) and started:
         message = f"a kernel file starts nothing besides its kernels; this one started {', '.join(map(str, started))}"
         yield Breach(Reason.SURVIVORS, message[:300], Layer.TASKS)
-    counts = _counts(header.get("torch_ops"))
-    refused = {name: n for name, n in counts.items() if name not in task.allow or n > ALLOWED_TIMES.get(name, n)}
-    named = ", ".join(f"torch {name} x{n}" for name, n in sorted(refused.items()))
+    named = _refused_ops(task, header)
     empty = all(not isinstance(v, torch.Tensor) or v.numel() == 0 for _, v in observed.leaves())
     if not header.get("launches") and not empty:
-        also = f"; it computed with {named}" if refused else ""
+        also = f"; it computed with {named}" if named else ""
         yield Breach(Reason.NO_LAUNCH, f"no kernel of this file was launched in the call{also}", Layer.LAUNCHES)
-    if refused:
-        message = f"operations that must be done in Triton were done by torch: {named}"
-        yield Breach(Reason.TORCH_COMPUTE, message, Layer.TORCH)
+    if breach := torch_breach(task, header):
+        yield breach
+
+
+def torch_breach(task: Task, header: Mapping[str, Any]) -> Breach | None:
+    """What torch computed in the call though the task does not allow it."""
+    named = _refused_ops(task, header)
+    message = f"operations that must be done in Triton were done by torch: {named}"
+    return Breach(Reason.TORCH_COMPUTE, message, Layer.TORCH) if named else None
+
+
+def _refused_ops(task: Task, header: Mapping[str, Any]) -> str:
+    counts = _counts(header.get("torch_ops"))
+    refused = {name: n for name, n in counts.items() if name not in task.allow or n > ALLOWED_TIMES.get(name, n)}
+    return ", ".join(f"torch {name} x{n}" for name, n in sorted(refused.items()))
 
 
 def _input_breaches(

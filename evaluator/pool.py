@@ -97,6 +97,8 @@ class WarmProcess:
         }
         environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
         environment |= {"HOME": self.home, "TMPDIR": self.home, "TRITON_CACHE_DIR": f"{self.home}/triton"}
+        if device == "cpu":  # where torch asks for a GPU's seed or state, a GPU that is fenced off would be an error
+            environment["CUDA_VISIBLE_DEVICES"] = ""
         # the interpreter's own products may not start threads in a candidate's place
         environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         command = [sys.executable, "-I", "-c", START, str(ROOT), str(theirs.fileno()), json.dumps(config)]

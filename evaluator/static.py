@@ -23,8 +23,8 @@ MODULES = {
 }  # fmt: skip
 # parts of torch and triton that share a name with a module of Python's own
 NAMESAKES = {
-    "abc", "ast", "code", "copy", "io", "math", "operator", "random", "select", "signal", "string", "time", "types",
-    "typing",
+    "abc", "array", "ast", "code", "copy", "io", "math", "operator", "random", "select", "signal", "string", "time",
+    "trace", "types", "typing",
 }  # fmt: skip
 ESCAPE_NAMES = {"__import__", "breakpoint", "compile", "delattr", "eval", "exec", "globals", "open", "vars"}
 ESCAPE_PARTS = {
@@ -91,8 +91,9 @@ def inspect_source(source: str, entries: Collection[str] = ()) -> StaticFinding:
         return StaticFinding(Reason.SYNTAX_ERROR, f"not a Python source: {error}", None)
     nodes = list(ast.walk(tree))
     aliases = _aliases(nodes)
-    used = {node.id for node in nodes if isinstance(node, ast.Name)} | set(entries)
-    harmless = _harmless_nodes(nodes, aliases) | _local_names(nodes)
+    local = _local_names(nodes)
+    used = {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in local} | set(entries)
+    harmless = _harmless_nodes(nodes, aliases) | local
     warnings = []
     for node in nodes:
         if id(node) in harmless:
@@ -127,6 +128,8 @@ def _local_names(nodes: list[ast.AST]) -> set[int]:
         given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg)
         body = _own_body(node)
         elsewhere = {name for part in body if isinstance(part, (ast.Global, ast.Nonlocal)) for name in part.names}
+        imports = [part for part in body if isinstance(part, (ast.Import, ast.ImportFrom))]
+        elsewhere |= {alias.asname or alias.name.split(".")[0] for part in imports for alias in part.names}
         bound = {arg.arg for arg in given if arg} | {p.id for p in body if isinstance(p, ast.Name) and _stores(p)}
         found |= {id(p) for p in body if isinstance(p, ast.Name) and p.id in bound - elsewhere}
     return found
@@ -247,7 +250,8 @@ def _forbidden(path: str) -> bool:
         return False
     if root in ("torch", "triton") and any(part in ESCAPE_PARTS for part in parts):
         return True
-    own = sys.stdlib_module_names - (NAMESAKES if root in ("torch", "triton") else {"abc"})
+    # random.random, copy.copy: a function named as its module
+    own = sys.stdlib_module_names - {root} - (NAMESAKES if root in ("torch", "triton") else {"abc"})
     if any(part in own or (part.startswith("_") and root not in ("torch", "triton")) for part in parts):
         return True
     return any(path == closed or path.startswith(closed + ".") for closed in ESCAPE_PATHS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,9 +12,10 @@ from evaluator.advice_facts import Usage, usage_of
 from evaluator.cases import Drawn
 from evaluator.conversation import Answer, Loss, Transcript
 from evaluator.layers import Layer
-from evaluator.observe import Breach, overwritten, sighting
+from evaluator.observe import Breach, overwritten, sighting, torch_breach
 from evaluator.patterns import Pattern, Seen, patterns_of
 from evaluator.records import CaseRow, KernelBuild
+from evaluator.reported import builds_said, number, stray_warnings, strays_said, summed, targets_said
 from tasks.judges import Mismatch, Truth, compare, truth_of
 from tasks.outcomes import Reason, Stage, Status
 from tasks.task import Task
@@ -102,13 +102,13 @@ def judge(
         called=bool(rows) and len(headers) == len(drawn) and all("error" not in header for header in headers),
         numerically_right=None if None in judged or not judged else all(judged),
         traffic=_traffic(rows),
-        builds=tuple(build for header in built for build in _builds(header)),
-        targets=_targets(built),
-        torch_ops=_summed(header.get("torch_ops") for header in headers),
+        builds=tuple(build for header in built for build in builds_said(header)),
+        targets=targets_said(built),
+        torch_ops=summed(header.get("torch_ops") for header in headers),
         usage=usage_of(answers[i].header for i, entry in enumerate(drawn) if entry.kind == "timed" and i in answers),
-        warnings=_stray_warnings(headers),
-        compile_s=sum(_number(header.get("compile_s")) for header in headers),
-        run_s=sum(_number(header.get("run_s")) for header in headers),
+        warnings=stray_warnings(headers),
+        compile_s=sum(number(header.get("compile_s")) for header in headers),
+        run_s=sum(number(header.get("run_s")) for header in headers),
     )
 
 
@@ -133,19 +133,14 @@ def _survived(transcript: Transcript) -> list[Failure]:
     return [Failure(Status.REJECTED, Stage.CONTRACT, Reason.SURVIVORS, breach=breach)]
 
 
-def _targets(built: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """What each target said: the first error that any child met, else ok."""
-    said: dict[str, str] = {}
-    for header in built:
-        for name, outcome in _strings(header.get("targets")).items():
-            said[name] = outcome if said.get(name, "ok") == "ok" else said[name]
-    return said
+def _precedence(failure: Failure) -> tuple[bool, bool, int, int]:
+    """Compile errors first, then by stage; within a stage public cases before the others, which may be told in full.
 
-
-def _precedence(failure: Failure) -> tuple[bool, int, int]:
-    """Compile errors first, then by stage; within a stage public cases before the others, which may be told in full."""
+    A call that was too slow comes last, since the cases that did return say more: the interpreter's time is no GPU's.
+    """
     hidden = failure.drawn is not None and failure.drawn.kind != "public"
-    return failure.status is not Status.COMPILE_ERROR, ORDER.index(failure.stage), int(hidden)
+    slow = failure.status is Status.TIMEOUT and failure.stage is Stage.RUN and not _before_running(failure)
+    return failure.status is not Status.COMPILE_ERROR, slow, ORDER.index(failure.stage), int(hidden)
 
 
 def load_failure(transcript: Transcript) -> Failure | None:
@@ -181,12 +176,13 @@ def _case(
     facts: dict[str, Any] = {
         "label": drawn.case.label,
         "kind": drawn.kind,
-        "launches": int(_number(header.get("launches"))),
-        "run_s": _number(header.get("run_s")),
+        "launches": int(number(header.get("launches"))),
+        "run_s": number(header.get("run_s")),
     }
     error = header.get("error")
     if isinstance(error, dict):
-        failure = _error_failure(drawn, error)
+        breach = torch_breach(task, header) if _only_here(error) else None
+        failure = _breached(drawn, breach) if breach else _error_failure(drawn, error)
         return CaseRow(right=None, reason=failure.reason, **facts), failure, None
     try:
         seen = sighting(task, drawn.case, answer, without)
@@ -198,11 +194,11 @@ def _case(
         return CaseRow(right=None, reason=lost.reason, **facts), lost, None
     mismatch = compare(task, drawn.case, seen.observed, truth)
     if drawn.kind == "timed":
-        facts["bytes_moved"] = int(_number(header.get("bytes_moved")))
+        facts["bytes_moved"] = int(number(header.get("bytes_moved")))
         facts["bytes_min"] = task.cost(*drawn.case.args, **drawn.case.kwargs).bytes_min
     failure_or_none = _judged(drawn, header, seen.breach or changed, mismatch, without)
     reason = failure_or_none.reason if failure_or_none else None
-    look = Seen(drawn.case, seen.observed, truth, _strays(header))
+    look = Seen(drawn.case, seen.observed, truth, strays_said(header))
     return CaseRow(right=mismatch is None, reason=reason, **facts), failure_or_none, look
 
 
@@ -213,10 +209,6 @@ def _with_patterns(task: Task, drawn: Sequence[Drawn], looks: Mapping[int, Seen]
         return failure
     others = [look for index, look in looks.items() if index != which]
     return replace(failure, patterns=tuple(patterns_of(task, looks[which], others)))
-
-
-def _strays(header: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [stray for stray in header.get("strays") or [] if isinstance(stray, dict)]
 
 
 def _error_failure(drawn: Drawn, error: Mapping[str, Any]) -> Failure:
@@ -235,15 +227,14 @@ def _judged(
     mismatch: Mismatch | None,
     without: Collection[Layer],
 ) -> Failure | None:
-    strays = _strays(header)
+    strays = strays_said(header)
     if any(stray.get("store") for stray in strays) and Layer.BOUNDS not in without:
         return Failure(Status.RUNTIME_ERROR, Stage.RUN, Reason.OUT_OF_BOUNDS_WRITE, drawn, strays=strays)
     if breach and not (breach.unwritten and mismatch):
         swallowed = header.get("swallowed") or []
         if breach.reason in (Reason.NO_LAUNCH, Reason.TORCH_COMPUTE, Reason.NOT_FROM_KERNEL) and swallowed:
             return _error_failure(drawn, swallowed[0])
-        status = Status.WRONG if breach.reason in WRONG_BREACHES else Status.REJECTED
-        return Failure(status, Stage.CONTRACT, breach.reason, drawn, breach=breach, mismatch=mismatch)
+        return _breached(drawn, breach, mismatch)
     if mismatch:
         formal = mismatch.reason in (Reason.STRUCTURE, Reason.SHAPE, Reason.DTYPE)
         if (Layer.FORM if formal else Layer.NUMERICS) in without:
@@ -251,6 +242,16 @@ def _judged(
         stage = Stage.CONTRACT if formal else Stage.COMPARE
         return Failure(Status.WRONG, stage, mismatch.reason, drawn, mismatch=mismatch, strays=strays)
     return None
+
+
+def _breached(drawn: Drawn, breach: Breach, mismatch: Mismatch | None = None) -> Failure:
+    status = Status.WRONG if breach.reason in WRONG_BREACHES else Status.REJECTED
+    return Failure(status, Stage.CONTRACT, breach.reason, drawn, breach=breach, mismatch=mismatch)
+
+
+def _only_here(error: Mapping[str, Any]) -> bool:
+    """Whether torch raised for want of a GPU, where the call would have gone on."""
+    return "not implemented on the CPU" in str(error.get("message"))
 
 
 def _loaded(transcripts: Sequence[Transcript]) -> bool:
@@ -270,55 +271,3 @@ def _traffic(rows: Sequence[CaseRow]) -> float | None:
     if not ratios or len(ratios) < len(timed):
         return None
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
-
-
-def _builds(header: Mapping[str, Any]) -> tuple[KernelBuild, ...]:
-    rows = header.get("builds")
-    return tuple(_build(row) for row in rows[:200] if isinstance(row, dict)) if isinstance(rows, list) else ()
-
-
-def _build(row: Mapping[str, Any]) -> KernelBuild:
-    code = row["code"] if isinstance(row.get("code"), dict) else {}
-    dots, loads = code.get("dots"), code.get("load_bytes")
-    taken = {name: _count(row.get(name)) for name in ("registers", "spill_bytes")}
-    return KernelBuild(
-        kernel=str(row.get("kernel"))[:200],
-        target=str(row.get("target"))[:20],
-        shared_bytes=_count(row.get("shared_bytes")),
-        **{name: _count(code.get(name)) if number is None else number for name, number in taken.items()},
-        num_warps=_count(row.get("num_warps")) or 0,
-        num_stages=_count(row.get("num_stages")) or 0,
-        compile_s=_number(row.get("compile_s")),
-        dots=tuple(str(kind)[:20] for kind in dots[:20]) if isinstance(dots, list) else None,
-        tensor_cores=code.get("tensor_cores") if type(code.get("tensor_cores")) is bool else None,
-        load_bytes={str(k)[:20]: v for k, v in loads.items() if _count(v)} if isinstance(loads, dict) else {},
-    )
-
-
-def _stray_warnings(headers: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    found = {
-        f"kernel {stray.get('kernel')} line {stray.get('line')}: loads outside {stray.get('nearest')}"
-        for header in headers
-        for stray in header.get("strays") or []
-        if isinstance(stray, dict) and not stray.get("store")
-    }
-    return tuple(sorted(found))[:5]
-
-
-def _summed(counts: Any) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for count in counts:
-        total.update({str(k)[:100]: v for k, v in (count or {}).items() if type(v) is int})
-    return dict(total)
-
-
-def _strings(value: Any) -> dict[str, str]:
-    return {str(k)[:20]: str(v)[:300] for k, v in value.items()} if isinstance(value, dict) else {}
-
-
-def _count(value: Any) -> int | None:
-    return value if type(value) is int else None
-
-
-def _number(value: Any) -> float:
-    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else 0.0

@@ -1,11 +1,18 @@
 """What many tests share: one evaluator for a whole process, since starting it is what costs, and hidden tasks."""
 
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from evaluator.judge import Evaluator
 from tasks.catalog import Row
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Only the tests for a GPU see one: the others ask for what a machine without gives."""
+    if "gpu" not in str(config.getoption("markexpr", "")):
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,19 @@ LOAD, STORE = "tl.load(x_ptr + offs, mask=mask)", "tl.store(y_ptr + offs, 2 * x,
 LAUNCH, RETURN = "double_kernel[(triton.cdiv(n, 64),)](x, y, n, BLOCK=64)", "return y"
 BROKEN = LAUNCH.replace("BLOCK=64", "BLOCK=48")
 
+
+def tuned(*edits: tuple[str, str]) -> str:
+    """The good source with an autotuner whose first configuration is refused, and more than four that are not."""
+    sizes = [128, *[64] * 6]
+    configs = ", ".join(f"triton.Config({{'BLOCK': {size}}}, num_stages={n})" for n, size in enumerate(sizes, start=1))
+    return changed(
+        ("@triton.jit", f"@triton.autotune([{configs}], key=['n'])\n@triton.jit"),
+        ("    offs =", "    tl.static_assert(BLOCK < 128)\n    offs ="),
+        ("n, BLOCK=64", "n"),
+        *edits,
+    )
+
+
 OUTCOMES = {
     "good": (GOOD, "correct", None),
     "empty": ("  \n", "rejected", "no_code"),
@@ -84,6 +97,20 @@ OUTCOMES = {
         "compile_error",
         "compilation",
     ),
+    "a tuner drops what does not compile": (tuned(), "correct", None),
+    "a tuner drops, and torch computes": (tuned((RETURN, "return y * 1")), "rejected", "torch_compute"),
+    "no configuration compiles": (tuned(("BLOCK < 128", "BLOCK < 2")), "compile_error", "compilation"),
+    "random numbers of Python's": (changed((RETURN, "import random; random.random(); return y")), "correct", None),
+    "torch without a GPU": (
+        changed((RETURN, "torch.linalg.lu(y.view(-1, 1).expand(n, n), pivot=False); return y")),
+        "rejected",
+        "torch_compute",
+    ),
+    "torch names the GPU itself": (
+        changed((RETURN, "torch.nn.functional.fractional_max_pool2d(y.new_zeros(1, 1, 4, 4), 2, 2); return y")),
+        "rejected",
+        "torch_compute",
+    ),
     "inline assembly": (
         changed(("2 * x", "tl.inline_asm_elementwise('add.f32 $0, $1, $1;', '=f,f', [x], tl.float32, True, 1)")),
         "rejected",
@@ -133,6 +160,8 @@ def test_a_hang_costs_its_deadline_and_the_next_candidate_nothing() -> None:
         hung = impatient.evaluate(double_task(), changed((RETURN, "while True: pass")))
         assert (hung.status, hung.reason, hung.stage) == ("timeout", "deadline", "run")
         assert impatient.evaluate(double_task(), GOOD).correct
+        slow_and_wrong = changed((RETURN, "x.zero_()\n    while n > 64: pass\n    return y"))
+        assert impatient.evaluate(double_task(), slow_and_wrong).reason == "input_mutated"  # as other calls showed
 
 
 def test_every_target_is_compiled_and_the_first_decides() -> None:

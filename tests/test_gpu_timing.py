@@ -42,7 +42,7 @@ def task() -> Task:
 
 @pytest.fixture(scope="module")
 def keeper() -> Iterator[Timekeeper]:
-    one = Timekeeper(b"secret", Setting(), Limits(call_s=20.0), device="host")
+    one = Timekeeper(b"secret", Setting(), Limits(call_s=20.0), ["eager", "oracle"], device="host")
     yield one
     one.close()
 

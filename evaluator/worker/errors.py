@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from triton.compiler.errors import CompilationError
+from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
 from triton.runtime.errors import OutOfResources, PTXASError
 from triton.tools.tensor_descriptor import TensorDescriptor
 
@@ -17,6 +17,8 @@ from evaluator.worker.simulator import NotInterpretable
 
 TEXT_MAX = 20_000
 COMPILE_FAILURES = (CompilationError, OutOfResources, PTXASError)
+# what an autotuner takes for a configuration that isn't there, and goes on from
+DROPPED_BY_TUNERS = (OutOfResources, CompileTimeAssertionFailure, PTXASError)
 LAUNCH = "kernelmend_launch"  # the attribute of an exception that holds the facts of its launch
 NARROWED = {"float": "fp", "bfloat": "bf", "uint": "u", "int": "i"}
 

@@ -16,7 +16,7 @@ from triton.runtime.jit import JITFunction, TensorWrapper
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from evaluator.worker.audit import audit
-from evaluator.worker.errors import COMPILE_FAILURES, LAUNCH, launch_facts
+from evaluator.worker.errors import COMPILE_FAILURES, DROPPED_BY_TUNERS, LAUNCH, launch_facts
 from evaluator.worker.guard import unwatched
 from evaluator.worker.launches import Launches
 from evaluator.worker.resources import Resources
@@ -60,7 +60,9 @@ class GpuLauncher:
             try:
                 kernel = run(function, *args, grid=grid, warmup=warmup or idle, **kwargs)
             except Exception as error:
-                if isinstance(error, COMPILE_FAILURES):
+                if isinstance(error, COMPILE_FAILURES) and not (
+                    launcher._tuning and isinstance(error, DROPPED_BY_TUNERS)
+                ):
                     launcher.calls.failures.append(error)
                 with unwatched():
                     error.__dict__[LAUNCH] = launch_facts(function, args, kwargs)

@@ -102,14 +102,22 @@ def _poison(tensors: list[torch.Tensor]) -> None:
 
 
 class _Dispatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    def __init__(self, record: TorchRecord) -> None:
+    def __init__(self, record: TorchRecord, redirects: bool) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.record = record
+        self.redirects = redirects
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func._schema.name.removeprefix("aten::")
         before = STORAGE(args[0]).nbytes() if name in RESIZES else None
-        result = func(*args, **(kwargs or {}))
+        if self.redirects:  # a function of torch's own may name the GPU too, where the function mode is off
+            kwargs = _all_on_cpu(kwargs or {})
+        try:
+            result = func(*args, **(kwargs or {}))
+        except RuntimeError:
+            if name not in ALLOWED:  # it was torch that should have computed, whatever stopped it
+                self.record.computed[name] += 1
+            raise
         if before is not None and poison.byte is not None:
             storage_bytes(args[0])[before:].fill_(poison.byte)
         self.record.seen(name, result, args, func._schema.is_mutable)
@@ -169,7 +177,7 @@ def watched(at_import: TorchRecord | None = None, *, redirects: bool = True) -> 
     """Records every torch operation made inside: at import, or in a call after it. `redirects` sends what asks for a
     GPU to the CPU."""
     record = TorchRecord(at_import)
-    with _Function(record, redirects), _Dispatch(record):
+    with _Function(record, redirects), _Dispatch(record, redirects):
         yield record
 
 

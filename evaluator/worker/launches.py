@@ -20,7 +20,7 @@ from evaluator.worker.assembler import Assembler
 from evaluator.worker.cache import PrivateCache
 from evaluator.worker.devices import devices
 from evaluator.worker.driver import AbsentDriver
-from evaluator.worker.errors import COMPILE_FAILURES, LAUNCH, launch_facts
+from evaluator.worker.errors import COMPILE_FAILURES, DROPPED_BY_TUNERS, LAUNCH, launch_facts
 from evaluator.worker.guard import unwatched
 from evaluator.worker.handles import Handles
 from evaluator.worker.memory import Memory
@@ -29,7 +29,7 @@ from evaluator.worker.resources import code_facts
 from evaluator.worker.simulator import Simulator
 from evaluator.worker.streams import streams
 
-AUTOTUNE_CONFIGS_MAX = 4
+AUTOTUNE_CONFIGS_MAX, AUTOTUNE_TRIES_MAX = 4, 24
 COMPILER = str(triton.compiler.compiler.__file__)
 GRID_MAX = (2**31 - 1, 65535, 65535)
 
@@ -65,7 +65,8 @@ class Launcher:
         self.knocked_out: set[str] | None = None
         """Names of kernels that do nothing when they are launched; None knocks out none, an empty set all."""
         self.handles = Handles(lambda function, given, grid: self.launch(function, (), given, grid, False), self._used)
-        self._tuned: dict[Any, int] = {}
+        self._tuned: dict[Any, list[bool]] = {}
+        """Of each function in the present call, for each configuration that was tried: whether it compiles."""
         self._run = JITFunction.run
 
     @property
@@ -106,7 +107,7 @@ class Launcher:
     @contextmanager
     def recording(self) -> Iterator[Launches]:
         """Collects the launches made inside."""
-        self.calls = Launches()
+        self.calls, self._tuned = Launches(), {}
         yield self.calls
 
     def launch(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any, warmup: bool) -> Any:
@@ -140,23 +141,27 @@ class Launcher:
         return kernel
 
     def _compiled(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        start = time.perf_counter()
+        start, tuning = time.perf_counter(), self.driver.benchmarking
         self.on_compile(function.__name__)
         try:
             # an autotuner drops a configuration that doesn't compile, so it has to hear of it at once
-            self.assembler.waits = self.driver.benchmarking
+            self.assembler.waits = tuning
             _check_references(function)
-            if self.driver.benchmarking:
-                self._limit_tuning(function)
+            tried = self._tuned.setdefault(function, []) if tuning else []
+            if tuning:
+                _limit_tuning(tried)
+                tried.append(False)
             with _passes_refused():
                 kernel = self._run(function, *args, grid=None, warmup=True, **kwargs)
             self._check(kernel, 0)
+            tried[-1:] = [True]
             self.handles.keep(kernel, function, _bound(function, args, kwargs))
             if id(kernel) not in self.builds:
                 self.builds[id(kernel)] = self._described(function, kernel, time.perf_counter() - start)
                 self._compile_others(function, args, kwargs)
         except COMPILE_FAILURES as error:
-            self.calls.failures.append(error)
+            if not (tuning and isinstance(error, DROPPED_BY_TUNERS)):
+                self.calls.failures.append(error)
             raise
         finally:
             self.on_compile(None)
@@ -168,13 +173,6 @@ class Launcher:
         future = self.builds.get(id(kernel), {}).get("assembled")
         taken = future.result() if future else None
         return (taken.registers or 0, taken.spill_bytes or 0) if taken else (0, 0)
-
-    def _limit_tuning(self, function: Any) -> None:
-        # configurations tie, so the first few that compile decide; the rest would only cost time
-        seen = self._tuned.setdefault(function, 0)
-        if seen >= AUTOTUNE_CONFIGS_MAX:
-            raise OutOfResources(seen + 1, AUTOTUNE_CONFIGS_MAX, "autotune configurations on the CPU tier")
-        self._tuned[function] += 1
 
     def _compile_others(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.assembler.waits = True
@@ -202,6 +200,12 @@ class Launcher:
             "assembled": self.assembler.taken(),
             "code": code_facts(kernel, self.filename),
         }
+
+
+def _limit_tuning(tried: list[bool]) -> None:
+    """Configurations tie, so the first few that compile decide; the rest would only cost time."""
+    if sum(tried) >= AUTOTUNE_CONFIGS_MAX or len(tried) >= AUTOTUNE_TRIES_MAX:
+        raise OutOfResources(sum(tried) + 1, AUTOTUNE_CONFIGS_MAX, "autotune configurations on the CPU tier")
 
 
 def _bound(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
