@@ -81,8 +81,9 @@ def amend(run: Run, **changes: Any) -> Run:
 
 
 def finish(run: Run, state: str) -> Run:
-    """Record how a run ended (done, stopped, error). A done one gives its secret away: nothing is left to be judged."""
-    published = run.secret.hex() if state == "done" else None
+    """Record how a run ended (done, stopped, error). A done one gives its secret away: nothing is left to be judged.
+    A cell of a matrix does not: the others have the same one, and the matrix gives it away when all are done."""
+    published = run.secret.hex() if state == "done" and not run.record.get("matrix") else run.record.get("secret")
     return amend(run, state=state, ended=timestamp(), secret=published)
 
 

@@ -94,11 +94,11 @@ def _main(arguments: Sequence[str] | None) -> int:
         return _resume(args.resume, given(args))
     config, folder = resolve(args)
     if args.dry_run:
-        return _show(_plan(config), folder)
+        return _show(plan_of(config), folder)
     return _start(config, folder)
 
 
-def _plan(config: RunConfig) -> Plan:
+def plan_of(config: RunConfig) -> Plan:
     """Everything that a run needs, found and checked. Imports the tasks, and so torch."""
     from agents.models import load_model
     from agents.registry import load_method
@@ -161,8 +161,8 @@ def _start(config: RunConfig, folder: Path | None) -> int:
     secret = secrets.token_bytes(32)
     if sys.stdout.isatty():  # torch takes seconds, here and in the evaluator's own process
         print("loading torch and starting the evaluator ...", flush=True)
-    with _evaluator(config, secret) as evaluator:
-        plan = _plan(config)  # while the evaluator's own process starts
+    with evaluator_of(config, secret) as evaluator:
+        plan = plan_of(config)  # while the evaluator's own process starts
         run = create_run(
             folder,
             config,
@@ -171,7 +171,7 @@ def _start(config: RunConfig, folder: Path | None) -> int:
             method=plan.method.name,
             rounds=plan.rounds,
             simulated=plan.model.simulated,
-            **_circumstances(plan, evaluator),
+            **circumstances(plan, evaluator),
         )
         with held(run):
             return _drive(run, plan, evaluator)
@@ -191,27 +191,27 @@ def _resume(name: str, flags: Mapping[str, Any]) -> int:
         print(f"every task of {path} is done: python -m experiments table {path}")
         return EXIT_DONE
     config = resettled(run.config, flags)
-    plan = _plan(config)
+    plan = plan_of(config)
     if "retry_errors" in flags:
         plan = replace(plan, tasks=tuple(task for task in plan.tasks if run.machine_failed(task.id)))
         if not plan.tasks:
             print(f"no task of {path} was failed by the machine or the provider")
             return EXIT_DONE
-    with held(run), _evaluator(config, run.secret) as evaluator:
-        now = _circumstances(plan, evaluator)
+    with held(run), evaluator_of(config, run.secret) as evaluator:
+        now = circumstances(plan, evaluator)
         changed = {name: value for name, value in now.items() if value != run.record.get(name)}
         resumed = [*run.record.get("resumed", []), {"at": timestamp(), "changed": changed}]
         run = amend(run, state="running", config=config.to_json(), resumed=resumed)
         return _drive(run, plan, evaluator)
 
 
-def _circumstances(plan: Plan, evaluator: Any) -> dict[str, Any]:
+def circumstances(plan: Plan, evaluator: Any) -> dict[str, Any]:
     from agents.provenance import provenance
 
     return {**provenance(), "evaluator": evaluator.describe(), "prompts": plan.templates.hashes()}
 
 
-def _evaluator(config: RunConfig, secret: bytes) -> Any:
+def evaluator_of(config: RunConfig, secret: bytes) -> Any:
     note = platform_note()
     if note:
         raise UserError(note)

@@ -78,9 +78,11 @@ class Screen:
         """Take one new event in, and say what is worth a line."""
         with self._lock:
             self._take(task, event)
-            if event["type"] == "task_end":
-                self._line(self._end_line(task, event))
-            if event["type"] in ("task_end", "round") and not self._live:
+            line = self._end_line(task, event) if event["type"] == "task_end" else None
+        if line is not None:  # not under the lock: rich draws under one of its own, and then asks for the table
+            self._line(line)
+        if event["type"] in ("task_end", "round") and not self._live:
+            with self._lock:
                 self._tell_rounds()
 
     def stopping(self) -> None:

@@ -156,12 +156,20 @@ def _judged(
             from evaluator.judge import Evaluator
 
             judge = stack.enter_context(
-                Evaluator(targets=targets or run.config.targets, workers=workers, secret=run.secret)
+                Evaluator(
+                    device=_device_of(run), targets=targets or run.config.targets, workers=workers, secret=run.secret
+                )
             )
         pool = stack.enter_context(ThreadPoolExecutor(workers))
         stack.callback(pool.shutdown, wait=False, cancel_futures=True)
         verdicts = pool.map(partial(_judge, judge), sources)
         yield from zip((logged for logged, _ in sources), verdicts, strict=True)
+
+
+def _device_of(run: Run) -> str:
+    """Where its verdicts were reached; a recorded verdict was reached nowhere here."""
+    described = (run.record.get("scored") or {}).get("evaluator") or run.record.get("evaluator") or {}
+    return str(described.get("device", run.config.device))
 
 
 def _judge(evaluator: EvaluatorLike, source: tuple[Logged, Task]) -> Evaluation:

@@ -25,12 +25,13 @@ def scoring(
     model: str | None = None,
     workers: int | None = None,
     targets: Sequence[str] | None = None,
+    device: str | None = None,
     compare: bool = False,
 ) -> int:
     """Score predictions in `path`, or go on with the run that they were imported into, and print what came of them.
 
-    `targets` None is those of the run, or sm90 for a new one. Settings that differ from a run's are refused. Returns 0,
-    1 when the machine failed some (say it again to go on), 130 when interrupted. Raises UserError.
+    `targets` and `device` None are those of the run; sm90 and auto for a new one. Settings that differ from a run's are
+    refused. Returns 0, 1 when the machine failed some (say it again to go on), 130 when interrupted. Raises UserError.
     """
     from evaluator.targets import targets_named
     from experiments.score import check_same, cores, judged_by, score
@@ -41,11 +42,12 @@ def scoring(
     if targets is not None:
         check_same(run, {"targets": list(targets)})
     targets = targets or judged_by(run).get("targets", ("sm90",))
+    device = device or judged_by(run).get("device", "auto")
     print(f"run {run.path}: {many(len(run.tasks), 'task')}; starting the evaluator", flush=True)
     from evaluator.judge import Evaluator  # torch, some seconds
 
     workers = workers or cores()
-    with Evaluator(targets=targets, workers=workers, secret=run.secret) as judge:
+    with Evaluator(device=device, targets=targets, workers=workers, secret=run.secret) as judge:
         end = score(run, judge, workers=workers, say=lambda line: print(line, flush=True))
     print(f"{many(end.judged, 'source')} judged now, {end.before} before")
     print()

@@ -134,20 +134,30 @@ def _shown(name: str) -> Iterator[str]:
     yield "Contract"
     yield from (f"  {line}" for line in _contract(task))
     yield ""
+    yield from _judged(task)
     yield "Public cases"
     yield from (f"  {line}" for line in _public(task))
 
 
 def _contract(task: Task) -> Iterator[str]:
     yield f"entry: {' or '.join(task.entries)}"
-    allowed = ", ".join(sorted(task.allow)) or "none"
-    yield f"torch operations allowed beyond allocation, views, and copies of inputs: {allowed}"
     if task.mutates:
         yield f"changed in place: {', '.join(task.mutates)}; every other input stays as it is"
     if task.writes_to:
         yield f"receives the result when given, and is returned: {task.writes_to}"
     if not task.returns:
         yield "the returned value is not judged"
+
+
+def _judged(task: Task) -> Iterator[str]:
+    from tasks.describe import judging, launch_rules
+
+    if words := judging(task):
+        yield words
+        yield ""
+    yield "What counts as a Triton solution:"
+    yield from (f"- {rule}" for rule in launch_rules(task))
+    yield ""
 
 
 def _public(task: Task) -> Iterator[str]:

@@ -1,4 +1,5 @@
-"""A case as one line of text: what was called, with kinds of tensors instead of their values."""
+"""What is asked, in words: a case as one line, with kinds of tensors instead of their values; how results are judged;
+what counts as a Triton solution."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import Any
 
 import torch
 
+from tasks.judges import Elementwise, Exact
 from tasks.task import Case, Task
 
 MOST_ITEMS = 8
@@ -54,6 +56,36 @@ def describe_value(value: Any) -> str:
         return "{" + ", ".join(f"{key!r}: {describe_value(item)}" for key, item in value.items()) + "}"
     text = repr(value)
     return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 3] + "..."
+
+
+def judging(task: Task) -> str:
+    """How close the result must come, in a sentence; the prompt says the same. Empty where only the text tells."""
+    judge = task.judge
+    if isinstance(judge, Elementwise):
+        sums = ", plus the rounding of sums in float32 (float64 outputs: in float64)" if judge.slack else ""
+        within = f"relative error at most {judge.ulps:g} epsilons of the output's dtype{sums}"
+        belong = "integers equal; NaN and infinity where they belong."
+        return f"Judged element by element against a float64 result: {within}; {belong}"
+    if isinstance(judge, Exact):
+        return "Judged exactly: every element equals PyTorch's, and NaN equals NaN."
+    if hasattr(judge, "check") or hasattr(judge, "reason"):
+        return "Judged by the properties that the words above name, not element by element."
+    return ""
+
+
+def launch_rules(task: Task) -> list[str]:
+    """What counts as a Triton solution, a sentence or two each; the prompt says the same."""
+    allowed = ", ".join(f"`{name}`" for name in sorted(task.allow))
+    also = f"; here it may also call {allowed}" if allowed else ""
+    chance = " and random" if task.stochastic else ""
+    return [
+        "Every call launches at least one kernel that this file defines with @triton.jit, and such a kernel writes the "
+        "output.",
+        "torch only allocates, takes views, reads shapes and strides, and copies, casts or makes inputs contiguous"
+        f"{also}.",
+        "Put outputs on the input's device and look at no device name. Import torch, triton and the standard library's "
+        f"math{chance} only.",
+    ]
 
 
 def _describe_tensor(value: torch.Tensor) -> str:

@@ -84,6 +84,20 @@ class Task:
         """The function names that a candidate may define, the preferred one first."""
         return (self.entry, *self.aliases)
 
+    @property
+    def judging(self) -> str:
+        """How close the result must come, in a sentence; empty where only the text tells."""
+        from tasks.describe import judging
+
+        return judging(self)
+
+    @property
+    def launch_rules(self) -> list[str]:
+        """What counts as a Triton solution."""
+        from tasks.describe import launch_rules
+
+        return launch_rules(self)
+
 
 def nbytes(*tensors: torch.Tensor | None) -> int:
     """Bytes of the elements of `tensors`, each counted once; None counts nothing."""

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from tasks.catalog import load
-from tasks.describe import describe_case, describe_value
+from tasks.describe import describe_case, describe_value, judging, launch_rules
 from tasks.draw import Draw
+from tasks.judges import Elementwise
 from tasks.task import Case
 
 
@@ -65,3 +66,18 @@ def test_no_tensor_element_and_no_seed_leaks():
 
 def test_long_strings_are_cut():
     assert len(describe_value("x" * 500)) == 60
+
+
+def test_how_a_task_is_judged_in_words():
+    assert "at most 8 epsilons" in judging(load("Math/softmax")) and "rounding of sums" in judging(load("Math/softmax"))
+    assert "rounding of sums" not in judging(dataclasses.replace(load("Math/add"), judge=Elementwise(ulps=2)))
+    assert judging(load("Math/floor")).startswith("Judged exactly")
+    assert "properties" in judging(load("LinearAlgebra/qr"))
+    assert "properties" in judging(load("Fusion/fused_hardshrink_dropout"))
+
+
+def test_the_rules_name_what_torch_may_do():
+    assert not any("may also call" in rule for rule in launch_rules(load("Math/softmax")))
+    allowed = " ".join(launch_rules(load("Index/masked_select")))
+    assert "here it may also call `_local_scalar_dense`" in allowed
+    assert "math and random only" in " ".join(launch_rules(load("Fusion/fused_hardshrink_dropout")))

@@ -249,6 +249,39 @@ def test_fusion_mistakes_in_launches_and_stages():
     assert by_name("no_rescaling").apply(ADD.replace("+ 1.0", "* tl.exp(1.0)")) is None
 
 
+MEAN_OF_EXP = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def mean_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, n, BLOCK):
+        offs = start + tl.arange(0, BLOCK)
+        acc += tl.exp(tl.load(x_ptr + offs, mask=offs < n, other=-float("inf")))
+    mean = tl.sum(acc, axis=0) / n
+    tl.store(y_ptr, mean)
+
+
+def mean_of_exp(x):
+    y = torch.empty((), device=x.device)
+    mean_kernel[(1,)](x, y, x.numel(), BLOCK=1024)
+    return y
+"""
+
+
+def test_an_exponential_moves_behind_the_sum_of_what_it_loads():
+    """The load whose padding changes stands inside the call that goes away."""
+    mutant = by_name("swapped_stages").apply(MEAN_OF_EXP)
+    assert mutant
+    assert [line[2:].strip() for line in changed_lines(MEAN_OF_EXP, mutant) if line.startswith("+")] == [
+        "acc += tl.load(x_ptr + offs, mask=offs < n, other=0.0)",
+        "mean = tl.exp(tl.sum(acc, axis=0) / n)",
+    ]
+
+
 def test_loads_of_elementwise_kernels_keep_their_masks():
     """The store's mask hides what an unmasked load read, so nothing could be seen of it."""
     assert by_name("unmasked_load").apply(ADD) is None

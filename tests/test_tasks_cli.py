@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from prompts.loader import Templates
 from tasks.__main__ import main
 from tasks.catalog import HERE, built, index, load
 from tasks.facts import README, computed, facts, table
@@ -61,6 +62,16 @@ def test_show_gives_text_signature_contract_and_public_cases(capsys):
     assert "changed in place: param, exp_avg, exp_avg_sq" in shown
     assert "the returned value is not judged" in shown
     assert "adamw_step(param=float32[100]" in shown
+
+
+@pytest.mark.parametrize(
+    "name", ["Math/softmax", "Math/floor", "LinearAlgebra/qr", "Index/masked_select", "Fusion/fused_hardshrink_dropout"]
+)
+def test_show_says_of_tolerance_and_launches_what_the_prompt_says(capsys, name):
+    shown = lines(capsys, "show", name)
+    told = [line for line in shown if line.startswith(("Judged ", "What counts", "- "))]
+    prompt = Templates().render("_task.j2", task=load(name), cases=[]).splitlines()
+    assert len(told) >= 5 and [line for line in told if line not in prompt] == []
 
 
 def test_show_names_the_parameter_that_receives_the_result(capsys):

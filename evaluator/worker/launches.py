@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,7 @@ from triton.runtime.jit import JITFunction, TensorWrapper
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from evaluator.worker.assembler import Assembler
+from evaluator.worker.audit import audit
 from evaluator.worker.cache import PrivateCache
 from evaluator.worker.devices import devices
 from evaluator.worker.driver import AbsentDriver
@@ -25,7 +27,7 @@ from evaluator.worker.guard import unwatched
 from evaluator.worker.handles import Handles
 from evaluator.worker.memory import Memory
 from evaluator.worker.pretence import pretend
-from evaluator.worker.resources import code_facts
+from evaluator.worker.resources import Resources, code_facts, resources_of
 from evaluator.worker.simulator import Simulator
 from evaluator.worker.streams import streams
 
@@ -157,11 +159,12 @@ class Launcher:
             tried[-1:] = [True]
             self.handles.keep(kernel, function, _bound(function, args, kwargs))
             if id(kernel) not in self.builds:
-                self.builds[id(kernel)] = self._described(function, kernel, time.perf_counter() - start)
+                self.builds[id(kernel)] = self._described(function, kernel, 0, time.perf_counter() - start)
                 self._compile_others(function, args, kwargs)
         except COMPILE_FAILURES as error:
             if not (tuning and isinstance(error, DROPPED_BY_TUNERS)):
                 self.calls.failures.append(error)
+                self._say(0, function, error)
             raise
         finally:
             self.on_compile(None)
@@ -176,30 +179,48 @@ class Launcher:
 
     def _compile_others(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.assembler.waits = True
-        for index, name in enumerate(self.target_names[1:], start=1):
+        for index in range(1, len(self.target_names)):
+            start = time.perf_counter()
             with self.driver.pointed_at(index):
                 try:
-                    self._check(self._run(function, *args, grid=None, warmup=True, **kwargs), index)
+                    kernel = self._run(function, *args, grid=None, warmup=True, **kwargs)
+                    self._check(kernel, index)
+                    self.builds[id(kernel)] = self._described(function, kernel, index, time.perf_counter() - start)
                 except (*COMPILE_FAILURES, RuntimeError, KeyError, ValueError) as error:
-                    text = f"{type(error).__name__}: {error}".strip()
-                    self.targets_seen[name] = f"{function.__name__}: {text.splitlines()[-1]}"[:300]
+                    if not (self.driver.benchmarking and isinstance(error, DROPPED_BY_TUNERS)):
+                        self._say(index, function, error)
+
+    def _say(self, index: int, function: Any, error: BaseException) -> None:
+        text = f"{type(error).__name__}: {error}".strip()
+        self.targets_seen[self.target_names[index]] = f"{function.__name__}: {text.splitlines()[-1]}"[:300]
 
     def _check(self, kernel: Any, index: int) -> None:
         limit = self.driver.shared_bytes_max[index]
         if kernel.metadata.shared > limit:
             raise OutOfResources(kernel.metadata.shared, limit, "shared memory")
 
-    def _described(self, function: Any, kernel: Any, compile_s: float) -> dict[str, Any]:
+    def _described(self, function: Any, kernel: Any, index: int, compile_s: float) -> dict[str, Any]:
         return {
             "kernel": function.__name__,
-            "target": self.target_names[0],
+            "target": self.target_names[index],
             "shared_bytes": int(kernel.metadata.shared),
             "num_warps": int(kernel.metadata.num_warps),
             "num_stages": int(getattr(kernel.metadata, "num_stages", 0)),
             "compile_s": compile_s,
-            "assembled": self.assembler.taken(),
+            "assembled": self.assembler.taken() or _assembled(kernel),
             "code": code_facts(kernel, self.filename),
         }
+
+
+def _assembled(kernel: Any) -> Future[Resources] | None:
+    """What a kernel takes whose compiler waited for ptxas; None where there is no cubin."""
+    cubin = kernel.asm.get("cubin")
+    if not cubin:
+        return None
+    done: Future[Resources] = Future()
+    with audit.quiet():
+        done.set_result(resources_of(cubin, 0.0))
+    return done
 
 
 def _limit_tuning(tried: list[bool]) -> None:

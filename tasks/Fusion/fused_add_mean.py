@@ -46,7 +46,9 @@ def reference(
 
 def public(draw: Draw) -> Iterator[Case]:
     yield Case("all dimensions", (draw.normal(9, 33), draw.normal(9, 33)))
-    yield Case("last dimension, kept, one row", (draw.normal(7, 50), draw.normal(50), -1, 2.5), {"keepdim": True})
+    yield Case(
+        "last dimension, kept, one row", (draw.normal(7, 50), draw.normal(50), -1), {"alpha": 2.5, "keepdim": True}
+    )
     wide = (draw.normal(40, 13), draw.normal(40, 13), 0)
     yield Case("first dimension, float64 result", wide, {"dtype": torch.float64})
 
@@ -57,21 +59,21 @@ def hidden(draw: Draw) -> Iterator[Case]:
     def both(*shape: int, mean: float = 0.0, std: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
         return draw.normal(*shape, mean=mean, std=std), draw.normal(*shape, mean=mean, std=std)
 
-    yield Case("large values", (*both(rows, cols, mean=300.0, std=1000.0), 1, draw.pick([-0.7, 1.3])))
+    yield Case("large values", (*both(rows, cols, mean=300.0, std=1000.0), 1), {"alpha": draw.pick([-0.7, 1.3])})
     yield Case("all dimensions, several blocks", both(2, draw.size(1300, 1900), mean=0.5))
-    yield Case("size 1 along dim", (*both(rows, 1, 5), 1, 2, draw.pick([True, False])))
+    yield Case("size 1 along dim", (*both(rows, 1, 5), 1), {"alpha": 2, "keepdim": draw.pick([True, False])})
     yield Case("middle dimension", (*both(3, draw.size(70, 90), draw.size(5, 11)), -2))
     apart = both(draw.size(5, 11), 7, draw.size(5, 40))
-    yield Case("dimensions that are not adjacent", (*apart, (0, 2), 0.5, True))
-    yield Case("other of one column", (draw.normal(rows, cols), draw.normal(rows, 1), 0, 3))
+    yield Case("dimensions that are not adjacent", (*apart, (0, 2)), {"alpha": 0.5, "keepdim": True})
+    yield Case("other of one column", (draw.normal(rows, cols), draw.normal(rows, 1), 0), {"alpha": 3})
     yield Case("input of one row", (draw.normal(cols), draw.normal(rows, cols), 1))
-    yield Case("other a number", (draw.normal(rows, cols), 1.5, -1, -2))
+    yield Case("other a number", (draw.normal(rows, cols), 1.5, -1), {"alpha": -2})
     first, second = both(rows, cols)
     views = (draw.strided(first), second.t().contiguous().t())
     yield Case("strided and transposed views", (*views, -1))
-    yield Case("out given", (*both(rows, cols), 0, 0.3), {"out": draw.normal(cols)})
+    yield Case("out given", (*both(rows, cols), 0), {"alpha": 0.3, "out": draw.normal(cols)})
     half = {"dtype": torch.float16, "out": draw.normal(rows, 1, dtype=torch.float16)}
-    yield Case("float16 result, out given", (*both(rows, cols, mean=0.5), (1,), 1, True), half)
+    yield Case("float16 result, out given", (*both(rows, cols, mean=0.5), (1,)), {"keepdim": True, **half})
     first, second = both(4, cols)
     first[0, draw.size(0, cols - 1)] = math.nan
     second[1, draw.size(0, cols - 1)] = math.inf
@@ -81,7 +83,7 @@ def hidden(draw: Draw) -> Iterator[Case]:
 
 
 def timed(draw: Draw) -> Iterator[Case]:
-    yield Case("8192 x 1900, last", (draw.normal(8192, 1900), draw.normal(8192, 1900), -1, 0.5))
+    yield Case("8192 x 1900, last", (draw.normal(8192, 1900), draw.normal(8192, 1900), -1), {"alpha": 0.5})
     yield Case("64 x 250 x 1000, middle", (draw.normal(64, 250, 1000), draw.normal(64, 250, 1000), 1))
     yield Case("4096 x 5000 and one row, all", (draw.normal(4096, 5000), draw.normal(5000)))
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tasks.draw import Draw
-from tasks.families.dropout import DEMANDS, EPS, Dropout, Values, scaled
+from tasks.families.dropout import EPS, Dropout, Values, demands, scaled
 from tasks.task import Case, Cost, Task, nbytes
 
 TEXT = f"""\
@@ -29,7 +29,7 @@ Products and sums are float32 (for float32 inputs tf32 is too coarse: `tl.dot` n
 and so is the rest. A float16 result is rounded at the end; that z and d are rounded to float16 as well is accepted.
 While dropping, NaN and infinity don't occur; otherwise NaN goes through, and infinity as in the formulas.
 
-{DEMANDS}
+{demands()}
 """
 
 
@@ -82,7 +82,7 @@ def hidden(draw: Draw) -> Iterator[Case]:
     yield Case("p = 0.75, float16", (*pair(draw, 2, n, k, m, torch.float16), 0.75))
     half = pair(draw, 2, n, k, m, torch.float16)
     yield Case("not training, float16, tanh form", half, {"training": False, "approximate": "tanh"})
-    yield Case("not training, tanh form", (*pair(draw, 2, 5, k, m), 0.5, False, False, "tanh"))
+    yield Case("not training, tanh form", (*pair(draw, 2, 5, k, m), 0.5, False, False), {"approximate": "tanh"})
     yield Case("p = 0, out given", (*pair(draw, 2, 5, k, m), 0.0), {"out": draw.normal(2, 5, m)})
     yield Case("p = 1", (*pair(draw, 1, 5, k, m), 1.0))
     yield Case("one element, K = 1", pair(draw, 1, 1, 1, 1), {"training": False})

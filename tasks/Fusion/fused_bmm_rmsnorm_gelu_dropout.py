@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tasks.draw import Draw
-from tasks.families.dropout import DEMANDS, EPS, Dropout, Values, scaled
+from tasks.families.dropout import EPS, Dropout, Values, demands, scaled
 from tasks.task import Case, Cost, Task, nbytes
 
 TEXT = f"""\
@@ -30,7 +30,7 @@ Float32 throughout: tf32 is too coarse for the product, on a GPU `tl.dot` needs 
 zeros g is zero. While dropping, NaN and infinity don't occur; otherwise a NaN in a row of z makes this row NaN and no
 other.
 
-{DEMANDS.replace("- p", "- dropout_p")}
+{demands("dropout_p")}
 """
 
 Shape = int | tuple[int, ...] | list[int]
@@ -94,7 +94,7 @@ def hidden(draw: Draw) -> Iterator[Case]:
     n, k, m = (2 * draw.size(*bounds) + 1 for bounds in ((15, 20), (9, 20), (18, 30)))
     yield Case("p = 0.2, three batches", (*pair(draw, 3, n, k, m), m, 0.2))
     yield Case("p = 0.75", (*pair(draw, 2, n, k, m), [m], 0.75))
-    yield Case("not training, tanh form", (*pair(draw, 2, 5, k, m), m, 0.5, 1e-5, False, "tanh"))
+    yield Case("not training, tanh form", (*pair(draw, 2, 5, k, m), m, 0.5, 1e-5, False), {"approximate": "tanh"})
     yield Case("eps, not training", (*pair(draw, 2, 5, k, m), m, 0.5, draw.pick([2.0, 7.0]), False))
     yield Case("p = 0, out given", (*pair(draw, 2, 5, k, m), m, 0.0), {"out": draw.normal(2, 5, m)})
     yield Case("p = 1", (*pair(draw, 1, 5, k, m), m, 1.0))

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tasks.draw import Draw
-from tasks.families.dropout import DEMANDS, EPS, Dropout, Values, scaled
+from tasks.families.dropout import EPS, Dropout, Values, demands, scaled
 from tasks.task import Case, Cost, Task, nbytes
 
 TEXT = f"""\
@@ -33,7 +33,7 @@ Float32 throughout: tf32 is too coarse for the product, on a GPU `tl.dot` needs 
 zeros g is zero. While dropping, NaN and infinity don't occur; otherwise a NaN in a row of z makes this row NaN and no
 other.
 
-{DEMANDS.replace("- p", "- dropout_p")}
+{demands("dropout_p")}
 """
 
 Shape = int | tuple[int, ...] | list[int]
@@ -99,7 +99,7 @@ def hidden(draw: Draw) -> Iterator[Case]:
     n, k, m = (2 * draw.size(*bounds) + 1 for bounds in ((15, 20), (9, 20), (18, 30)))
     yield Case("p = 0.1, three batches", (*operands(draw, 3, n, k, m), m, 0.1))
     yield Case("p = 0.75, other is a column of each batch", (*operands(draw, 2, n, k, m, 2, n, 1), [m], 0.75))
-    yield Case("not training, tanh form", (*operands(draw, 2, 5, k, m, 5, 1), m, 0.5, False, "tanh"))
+    yield Case("not training, tanh form", (*operands(draw, 2, 5, k, m, 5, 1), m, 0.5, False), {"approximate": "tanh"})
     yield Case("eps, not training", (*operands(draw, 2, 5, k, m), m, 0.5, False), {"eps": draw.pick([2.0, 7.0])})
     yield Case("p = 0, out given", (*operands(draw, 2, 5, k, m), m, 0.0), {"out": draw.normal(2, 5, m)})
     yield Case("p = 1", (*operands(draw, 1, 5, k, m), m, 1.0))

@@ -16,9 +16,9 @@ The cosine of each element, and the sign bit of this cosine, as a tuple of two t
 
     (c, s):    c = cos(x), float32;    s = true where c is negative (bool)
 
-`input` is float32 with any number of dimensions and any strides, in radians. The cosine is computed in float32, with
-an absolute error of a few units of 2**-24 also for arguments of some thousands, and the sign must be right: it is
-judged wherever |cos(x)| is more than 2e-6 and, wherever c isn't zero, against c itself.
+`input` is float32, in radians, with any number of dimensions (none too), any strides, and it may be empty. The cosine
+is computed in float32, with an absolute error of a few units of 2**-24 also for arguments of some thousands, and the
+sign must be right: it is judged wherever |cos(x)| is more than 2e-6 and, wherever c isn't zero, against c itself.
 NaN and infinities give a NaN cosine; the sign bit of a NaN is not judged.
 """
 

@@ -71,13 +71,14 @@ def hidden(draw: Draw) -> Iterator[Case]:
     yield Case("classes along the first dimension", square, {"dim": 0, "weight": weight})
     target = draw.integers(0, 6, 3, draw.size(35, 60))
     target[0, :3] = 5
-    last = (draw.normal(3, target.shape[1], 7), target, -1, None, 5)
-    yield Case("classes along the last dimension, ignored class 5", last, {"label_smoothing": 0.3})
+    last = {"dim": -1, "ignore_index": 5, "label_smoothing": 0.3}
+    logits = draw.normal(3, target.shape[1], 7)
+    yield Case("classes along the last dimension, ignored class 5", (logits, target), last)
     long = draw.size(1050, 1500)
     # the maximum rises in every block
     rising = draw.normal(2, long).sort(1).values
-    smooth = (rising, draw.integers(0, long - 1, 2), 1, None, -100, "none", 0.25)
-    yield Case("more classes than one block, smoothed", smooth)
+    smooth = {"reduction": "none", "label_smoothing": 0.25}
+    yield Case("more classes than one block, smoothed", (rising, draw.integers(0, long - 1, 2)), smooth)
     yield Case("one class, one sample", (draw.normal(1, 1), draw.integers(0, 0, 1)), {"reduction": "sum"})
     view = (draw.strided(draw.normal(rows, classes)), draw.strided(draw.integers(0, classes - 1, rows)))
     yield Case("strided view", view, {"reduction": "sum", "weight": weight})

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tasks.draw import Draw
-from tasks.families.dropout import DEMANDS, EPS, Dropout, Values, scaled
+from tasks.families.dropout import EPS, Dropout, Values, demands, scaled
 from tasks.task import Case, Cost, Task, nbytes
 
 TEXT = f"""\
@@ -34,7 +34,7 @@ Float32 throughout: tf32 is too coarse for the convolution, on a GPU `tl.dot` ne
 variance must survive a mean that is large beside the deviation (E[z**2] - E[z]**2 does not). NaN and infinity don't
 occur.
 
-{DEMANDS}
+{demands()}
 """
 
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tasks.draw import Draw
-from tasks.families.dropout import DEMANDS, EPS, Dropout, Values, scaled
+from tasks.families.dropout import EPS, Dropout, Values, demands, scaled
 from tasks.task import Case, Cost, Task, nbytes
 
 TEXT = f"""\
@@ -25,7 +25,7 @@ Linear layer, sigmoid and dropout, in this order:
 Products and sums are full float32: tf32 is too coarse, on a GPU `tl.dot` needs `input_precision="ieee"`. While
 dropping, NaN and infinity don't occur; otherwise they go through as in the formulas.
 
-{DEMANDS}
+{demands()}
 """
 
 

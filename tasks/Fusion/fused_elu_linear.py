@@ -17,7 +17,8 @@ Linear layer and exponential linear unit (ELU):
     y = z where z > 0,  alpha * (exp(z) - 1) elsewhere
 
 `input` is (..., K) with any number of dimensions before the last, also none; `weight` is (N, K); `bias` is (N,) or None
-for no bias. All are float32 or all are float16, with any strides; the result is (..., N) of the same dtype.
+for no bias. All are float32 or all are float16, with any strides; the result is (..., N) of the same dtype. `input` may
+be empty, without a row; the result is empty then.
 `inplace` is about an intermediate value: it changes nothing that a caller could see, and the inputs are left alone.
 
 Products and sums are float32 (for float32 inputs tf32 is too coarse: `tl.dot` needs `input_precision="ieee"` on a GPU),
@@ -51,8 +52,8 @@ def public(draw: Draw) -> Iterator[Case]:
 
 def hidden(draw: Draw) -> Iterator[Case]:
     n, k = 2 * draw.size(20, 30) + 1, 2 * draw.size(9, 20) + 1
-    yield Case("alpha", (*layer(draw, (5,), n, k), draw.pick([0.25, 1.75])))
-    yield Case("float16, alpha", (*layer(draw, (2, 3), n, k, torch.float16), draw.pick([0.25, 1.75])))
+    yield Case("alpha", layer(draw, (5,), n, k), {"alpha": draw.pick([0.25, 1.75])})
+    yield Case("float16, alpha", layer(draw, (2, 3), n, k, torch.float16), {"alpha": draw.pick([0.25, 1.75])})
     yield Case("one dimension, float16", layer(draw, (), n, k, torch.float16))
     yield Case("one row, K = 1, N = 1", layer(draw, (1,), 1, 1)[:2])
     yield Case("no rows", layer(draw, (0,), 5, k))
@@ -71,12 +72,12 @@ def timed(draw: Draw) -> Iterator[Case]:
         (4096, 2048, 1000, torch.float32),
         (2048, 2048, 1024, torch.float16),
     ):
-        yield Case(f"{rows} x {k} to {n}, {str(dtype)[6:]}", (*layer(draw, (rows,), n, k, dtype), 1.0, True))
+        yield Case(f"{rows} x {k} to {n}, {str(dtype)[6:]}", layer(draw, (rows,), n, k, dtype), {"inplace": True})
 
 
 def stand_ins(draw: Draw) -> Iterator[Case]:
     for rows, n, k in ((100, 130, 90), (150, 70, 50)):
-        yield Case(f"{rows} x {k} to {n}", (*layer(draw, (rows,), n, k), 1.0, True))
+        yield Case(f"{rows} x {k} to {n}", layer(draw, (rows,), n, k), {"inplace": True})
 
 
 def magnitude(

@@ -15,7 +15,8 @@ from tasks.outcomes import Reason
 from tasks.task import Case, Cost, Task, nbytes
 
 TEXT = """\
-ReLU, then fractional max pooling (Graham 2014): windows of a fixed size in a pseudo-random pattern.
+ReLU, then fractional max pooling (Graham 2014): the maxima of windows of a fixed size whose places are random, in one
+pattern for all windows of an image and channel.
 
 `input` is (N, C, H, W), float32, finite, with any strides. `kernel_size` is (kh, kw), or one int for both. Exactly one
 of these is given: `output_size`, (oh, ow) or one int for both; `output_ratio`, two numbers (rh, rw), and then
@@ -23,22 +24,23 @@ oh = int(H * rh), ow = int(W * rw). kh + oh <= H + 1 and kw + ow <= W + 1. The r
 
     y[n, c, i, j] = max of max(x, 0) over rows a[i] .. a[i] + kh - 1 and columns b[j] .. b[j] + kw - 1 of image (n, c)
 
-The row starts a follow from one random number u, uniform on [0, 1), drawn for each image and channel:
+Each plane (n, c) has two random numbers of its own, u for the rows and v for the columns, each uniform on [0, 1) and
+independent of all others (say `tl.rand(seed, 2 * plane)` and `tl.rand(seed, 2 * plane + 1)`). They fix where all of its
+windows begin. The first rows, for i < oh - 1, and the last one:
 
-    a[i] = floor((i + u) * alpha) - floor(u * alpha),    alpha = (H - kh) / (oh - 1),    for i < oh - 1
+    a[i] = floor((i + u) * alpha) - floor(u * alpha),    alpha = (H - kh) / (oh - 1)
     a[oh - 1] = H - kh
 
-The column starts b follow in the same way from W, kw, ow and another random number. All these numbers are independent:
-of different images, of different channels, of rows and columns. (For instance `tl.rand(seed, 2 * plane)` and
-`tl.rand(seed, 2 * plane + 1)`.) Float32 is enough for the starts: one that rounding has moved, since (i + u) * alpha is
-next to a whole number, is accepted. Take a fresh seed for each call, say `random.getrandbits(31)` (the module `random`
-may be imported).
+so a[0] = 0, and for oh = 1 there is only a[0] = H - kh. The first columns b[j] follow in the same way from v, W, kw and
+ow. Float32 is enough for the starts: one that rounding has moved, since (i + u) * alpha is next to a whole number, is
+accepted. Take a fresh seed for each call, say `random.getrandbits(31)` (the module `random` may be imported).
 
 With return_indices=True the result is a pair: y, and an int64 tensor of the same shape that holds h * W + w of an
 element of the window that has this maximum (after ReLU; any of them where there are several).
 
-Judged plane by plane: some u for the rows and some for the columns must explain all of it exactly. Patterns must not
-occur, or be shared by planes or by rows and columns, more often than true random numbers give once in 10^9 calls.
+Judged plane by plane: there must be some u and some v that give all of the plane exactly. Then the numbers themselves
+are tested: how often each pattern occurs, and how often two planes, or the rows and the columns of one, share theirs,
+with limits that true random numbers break less than once in 10^9 calls.
 """
 
 FALSE_ALARM = 1e-12
@@ -227,36 +229,50 @@ def _pair(value: Size) -> tuple[int, int]:
 
 
 def public(draw: Draw) -> Iterator[Case]:
-    yield Case("output size", (draw.normal(2, 5, 11, 13), 2, (5, 6)))
+    yield Case("output size", (draw.normal(2, 5, 11, 13), 2), {"output_size": (5, 6)})
     yield Case("output ratio", (draw.normal(1, 7, 12, 9), (3, 2)), {"output_ratio": (0.5, 0.6)})
-    yield Case("indices", (draw.normal(2, 3, 9, 9), 2, (6, 5)), {"return_indices": True})
+    yield Case("indices", (draw.normal(2, 3, 9, 9), 2), {"output_size": (6, 5), "return_indices": True})
 
 
 def hidden(draw: Draw) -> Iterator[Case]:
     channels = draw.size(17, 23)
-    yield Case("many planes", (draw.normal(3, channels, 10, 10, mean=0.5), 2, 6))
+    yield Case("many planes", (draw.normal(3, channels, 10, 10, mean=0.5), 2), {"output_size": 6})
     indices = {"output_ratio": (0.7, 0.4), "return_indices": True}
     yield Case("ratios and indices", (draw.normal(3, 5, draw.size(13, 17), draw.size(13, 17)), (2, 3)), indices)
-    yield Case("windows of one element", (draw.normal(2, 3, 11, draw.size(13, 17)), 1, (4, 7)))
-    yield Case("output of one element", (draw.normal(3, 3, draw.size(6, 9), 7), (3, 2), 1), {"return_indices": True})
-    yield Case("every place a window", (draw.normal(1, 2, 9, 10), 3, (7, 8)))
-    yield Case("large windows, negative values", (draw.normal(2, 3, 17, 19, mean=-1.5), (7, 5), (4, 6)))
+    yield Case("windows of one element", (draw.normal(2, 3, 11, draw.size(13, 17)), 1), {"output_size": (4, 7)})
+    yield Case(
+        "output of one element",
+        (draw.normal(3, 3, draw.size(6, 9), 7), (3, 2)),
+        {"output_size": 1, "return_indices": True},
+    )
+    yield Case("every place a window", (draw.normal(1, 2, 9, 10), 3), {"output_size": (7, 8)})
+    yield Case(
+        "large windows, negative values", (draw.normal(2, 3, 17, 19, mean=-1.5), (7, 5)), {"output_size": (4, 6)}
+    )
     wide = draw.size(50, 80)
-    yield Case("one row", (draw.normal(2, 3, 1, wide), (1, 2), (1, wide // 3)), {"return_indices": True})
-    yield Case("strided view", (draw.strided(draw.normal(2, 3, 12, 13)), 2, (7, 5)))
+    yield Case("one row", (draw.normal(2, 3, 1, wide), (1, 2)), {"output_size": (1, wide // 3), "return_indices": True})
+    yield Case("strided view", (draw.strided(draw.normal(2, 3, 12, 13)), 2), {"output_size": (7, 5)})
     turned = draw.normal(2, 14, 11, 3).permute(0, 3, 2, 1)
-    yield Case("transposed view, indices", (turned, 3, (4, 9)), {"return_indices": True})
+    yield Case("transposed view, indices", (turned, 3), {"output_size": (4, 9), "return_indices": True})
 
 
 def timed(draw: Draw) -> Iterator[Case]:
     yield Case("16 x 64 x 112 x 112, ratio", (draw.normal(16, 64, 112, 112), 2), {"output_ratio": (0.7, 0.7)})
-    yield Case("8 x 128 x 100 x 90, indices", (draw.normal(8, 128, 100, 90), 3, (40, 50), None, True))
-    yield Case("4 x 32 x 256 x 256", (draw.normal(4, 32, 256, 256), 3, 100))
+    yield Case(
+        "8 x 128 x 100 x 90, indices",
+        (draw.normal(8, 128, 100, 90), 3),
+        {"output_size": (40, 50), "return_indices": True},
+    )
+    yield Case("4 x 32 x 256 x 256", (draw.normal(4, 32, 256, 256), 3), {"output_size": 100})
 
 
 def stand_ins(draw: Draw) -> Iterator[Case]:
     yield Case("2 x 5 x 30 x 30, ratio", (draw.normal(2, 5, 30, 30), 2), {"output_ratio": (0.7, 0.7)})
-    yield Case("1 x 6 x 35 x 30, indices", (draw.normal(1, 6, 35, 30), 3, (20, 17), None, True))
+    yield Case(
+        "1 x 6 x 35 x 30, indices",
+        (draw.normal(1, 6, 35, 30), 3),
+        {"output_size": (20, 17), "return_indices": True},
+    )
 
 
 def cost(

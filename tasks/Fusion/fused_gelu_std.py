@@ -45,7 +45,7 @@ def reference(
 
 def public(draw: Draw) -> Iterator[Case]:
     yield Case("all dimensions", (draw.normal(9, 33),))
-    yield Case("last dimension, kept, tanh form", (draw.normal(7, 50), -1, True), {"approximate": "tanh"})
+    yield Case("last dimension, kept, tanh form", (draw.normal(7, 50), -1), {"keepdim": True, "approximate": "tanh"})
     yield Case("first dimension, no correction", (draw.normal(40, 13), 0), {"correction": 0})
 
 
@@ -54,11 +54,19 @@ def hidden(draw: Draw) -> Iterator[Case]:
     far = draw.normal(rows, cols, mean=draw.pick([3000.0, 5000.0]))
     yield Case("mean far above the deviation", (far, 1))
     yield Case("all dimensions, several blocks", (draw.normal(3, draw.size(1400, 1900)),))
-    yield Case("tanh form, negative values", (draw.uniform(rows, cols, low=-4.0, high=0.0), 1, False, 1, "tanh"))
-    yield Case("size 1 along dim, no correction", (draw.normal(rows, 1, 5), 1, True, 0))
-    yield Case("middle dimension, correction 2", (draw.normal(3, draw.size(70, 90), draw.size(5, 11)), -2, False, 2))
+    yield Case(
+        "tanh form, negative values",
+        (draw.uniform(rows, cols, low=-4.0, high=0.0), 1),
+        {"approximate": "tanh"},
+    )
+    yield Case("size 1 along dim, no correction", (draw.normal(rows, 1, 5), 1), {"keepdim": True, "correction": 0})
+    yield Case(
+        "middle dimension, correction 2",
+        (draw.normal(3, draw.size(70, 90), draw.size(5, 11)), -2),
+        {"correction": 2},
+    )
     apart = draw.normal(draw.size(5, 11), 7, draw.size(5, 40))
-    yield Case("dimensions that are not adjacent", (apart, (0, 2), True))
+    yield Case("dimensions that are not adjacent", (apart, (0, 2)), {"keepdim": True})
     yield Case("two elements", (draw.normal(rows, 2), -1))
     yield Case("equal elements", (draw.normal(rows, 1).repeat(1, cols), 1))
     yield Case("strided view", (draw.strided(draw.normal(rows, cols)), -1))

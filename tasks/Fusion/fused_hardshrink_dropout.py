@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tasks.draw import Draw
-from tasks.families.dropout import DEMANDS, EPS, Dropout, Values, scaled
+from tasks.families.dropout import EPS, Dropout, Values, demands, scaled
 from tasks.task import Case, Cost, Task, nbytes
 
 TEXT = f"""\
@@ -26,7 +26,7 @@ inplace=False: the result is a new tensor, and `input` is left alone.
 While dropping, NaN and infinity don't occur, nor values of |x| / (1 - p) that are within a few roundings of lambd;
 otherwise NaN and infinities stay what they are, and |x| = lambd gives 0.
 
-{DEMANDS}
+{demands()}
 """
 
 

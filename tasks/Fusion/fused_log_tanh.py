@@ -15,8 +15,9 @@ The hyperbolic tangent of the natural logarithm, element by element, in float32:
 
     y = tanh(log(x)),    which is (x**2 - 1) / (x**2 + 1)
 
-`input` is float32 with any number of dimensions and any strides; the result is float32 of the same shape. Either form,
-or tanh by way of exponentials, is accurate enough as long as nothing overflows: large finite x give 1, small ones -1.
+`input` is float32, with any number of dimensions (none too), any strides, and it may be empty. The result is float32 of
+the same shape. Either form, or tanh by way of exponentials, is accurate enough as long as nothing overflows: large
+finite x give 1, small ones -1.
 x = 0 gives -1, x = +inf gives 1; negative x (-inf too) and NaN give NaN, and no exception is raised.
 `out`, when given, is a contiguous float32 tensor of the input's shape: the result is written into it, and `out` itself
 is returned.

@@ -17,10 +17,10 @@ Solution x of A x = b by an LU factorisation with partial pivoting, in one call:
 
 In each step the row with the largest candidate becomes the pivot row. The permutation P belongs to the solve: b goes
 through the same row exchanges as A (x solves A x = b, not L U x = b).
-`A` (n, n), 1 <= n <= 512, is invertible, which
-need not be checked; diagonal elements may be small or zero. `b` is a vector (n,). Both are float32, with any strides.
-x has b's shape and dtype. No input is changed. Compute in float32. NaN and infinity do not occur. For n = 1, x = b /
-A.
+
+`A` is a matrix (n, n) with 1 <= n <= 512; it is invertible, which need not be checked, and its diagonal elements may be
+small or zero. `b` is a vector (n,). Both are float32, with any strides. x has b's shape and dtype. No input is changed.
+Compute in float32. NaN and infinity do not occur. For n = 1, x is b / A.
 
 Judged by the residual: |b - A x| <= 4 (sqrt(n) + 1) eps (|A|_F |x| + |b|), eps of float32, with Euclidean norms of
 vectors and the Frobenius norm of A. It doesn't depend on A's condition: elimination with partial pivoting meets it,

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tasks.draw import Draw
-from tasks.families.dropout import DEMANDS, EPS, Dropout, Mask, Values, scaled
+from tasks.families.dropout import EPS, Dropout, Mask, Values, demands, scaled
 from tasks.task import Case, Cost, Task, nbytes
 
 TEXT = f"""\
@@ -31,7 +31,9 @@ Float32 throughout: large z must not overflow, and tf32 is too coarse for the pr
 it is in NaN, and thereby the rows of y that this slice meets.
 
 The mask has the shape of s, and the result is judged by it: wherever something is dropped, `mat2` has at least 1.5 K
-columns, so that d can be found from y. {DEMANDS}
+columns, so that d can be found from y.
+
+{demands()}
 """
 
 

@@ -33,22 +33,22 @@ def reference(
 
 def public(draw: Draw) -> Iterator[Case]:
     yield Case("three matrices", tuple(draw.normal(7, 33) for _ in range(3)))
-    yield Case("a row, a column and alpha", (draw.normal(9, 21), draw.normal(21), draw.normal(9, 1), 2.5))
+    yield Case("a row, a column and alpha", (draw.normal(9, 21), draw.normal(21), draw.normal(9, 1)), {"alpha": 2.5})
     yield Case("numbers", (draw.normal(41), 3.0, 0.5))
 
 
 def hidden(draw: Draw) -> Iterator[Case]:
     rows, cols = draw.size(3, 9), draw.size(35, 130)
     long = 2 * draw.size(550, 1000) + 1
-    yield Case("several blocks, alpha", (*(draw.normal(long) for _ in range(3)), draw.pick([-0.7, 1.3])))
+    yield Case("several blocks, alpha", tuple(draw.normal(long) for _ in range(3)), {"alpha": draw.pick([-0.7, 1.3])})
     views = (draw.strided(draw.normal(rows, cols)), draw.normal(cols, rows).T, draw.strided(draw.normal(cols)))
     yield Case("strided and transposed views", views, {"alpha": 2})
     everything = (draw.normal(2, rows, 1), draw.normal(cols), draw.normal(2, 1, cols))
     yield Case("all broadcast", everything, {"alpha": 0.25})
     yield Case("the subtrahend is the largest", (draw.normal(cols), draw.normal(1), draw.normal(rows, cols)))
-    yield Case("factor a number", (draw.normal(rows, cols), -2, draw.normal(rows, cols), 3))
-    yield Case("subtrahend a number", (draw.normal(rows, cols), draw.normal(rows, cols), 7, 0.3))
-    yield Case("one element", (draw.normal(1), draw.normal(1), draw.normal(1), 2))
+    yield Case("factor a number", (draw.normal(rows, cols), -2, draw.normal(rows, cols)), {"alpha": 3})
+    yield Case("subtrahend a number", (draw.normal(rows, cols), draw.normal(rows, cols), 7), {"alpha": 0.3})
+    yield Case("one element", (draw.normal(1), draw.normal(1), draw.normal(1)), {"alpha": 2})
     given = {"alpha": -1, "out": draw.normal(rows, cols)}
     yield Case("out given", tuple(draw.normal(rows, cols) for _ in range(3)), given)
     left, right = draw.normal(rows, cols, mean=1000.0), draw.normal(rows, cols, mean=100.0)
@@ -64,14 +64,14 @@ def hidden(draw: Draw) -> Iterator[Case]:
 
 def timed(draw: Draw) -> Iterator[Case]:
     yield Case("1500 x 4099", tuple(draw.normal(1500, 4099) for _ in range(3)))
-    yield Case("3000 x 3500, alpha", (*(draw.normal(3000, 3500) for _ in range(3)), 0.5))
+    yield Case("3000 x 3500, alpha", tuple(draw.normal(3000, 3500) for _ in range(3)), {"alpha": 0.5})
     row = (draw.normal(4096, 4096), draw.normal(4096), draw.normal(4096))
-    yield Case("4096 x 4096 and two rows", (*row, 2))
+    yield Case("4096 x 4096 and two rows", row, {"alpha": 2})
 
 
 def stand_ins(draw: Draw) -> Iterator[Case]:
     yield Case("40 x 250", tuple(draw.normal(40, 250) for _ in range(3)))
-    yield Case("16 x 1001 and two rows", (draw.normal(16, 1001), draw.normal(1001), draw.normal(1001), 2))
+    yield Case("16 x 1001 and two rows", (draw.normal(16, 1001), draw.normal(1001), draw.normal(1001)), {"alpha": 2})
 
 
 def magnitude(

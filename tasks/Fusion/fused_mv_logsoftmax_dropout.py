@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tasks.draw import Draw
-from tasks.families.dropout import DEMANDS, EPS, Dropout, Values, scaled
+from tasks.families.dropout import EPS, Dropout, Values, demands, scaled
 from tasks.task import Case, Cost, Task, nbytes
 
 TEXT = f"""\
@@ -28,7 +28,7 @@ returned.
 Float32 throughout, with the maximum subtracted: large z must not overflow. While dropping, NaN and infinity don't
 occur; otherwise a NaN in z makes the whole result NaN.
 
-{DEMANDS}
+{demands()}
 """
 
 

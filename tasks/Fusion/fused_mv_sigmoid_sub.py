@@ -42,15 +42,15 @@ def operands(draw: Draw, n: int, m: int, std: float = 1.0) -> tuple[torch.Tensor
 def public(draw: Draw) -> Iterator[Case]:
     yield Case("plain", (*operands(draw, 19, 33), draw.normal(19)))
     yield Case("other is a number", (*operands(draw, 7, 70), 0.3))
-    yield Case("alpha", (*operands(draw, 33, 5), draw.normal(33), -1.7))
+    yield Case("alpha", (*operands(draw, 33, 5), draw.normal(33)), {"alpha": -1.7})
 
 
 def hidden(draw: Draw) -> Iterator[Case]:
     n, m = 2 * draw.size(18, 40) + 1, 2 * draw.size(20, 60) + 1
-    yield Case("alpha, many rows", (*operands(draw, 900 + n, 3), draw.normal(900 + n), draw.pick([2, 0.25])))
+    yield Case("alpha, many rows", (*operands(draw, 900 + n, 3), draw.normal(900 + n)), {"alpha": draw.pick([2, 0.25])})
     yield Case("long rows, other of one element", (*operands(draw, 5, 700 + m), draw.normal(1)))
-    yield Case("other has no dimension, alpha", (*operands(draw, n, m), draw.normal(), 3.0))
-    yield Case("other is a number, out given", (*operands(draw, n, m), -2, 0.5), {"out": draw.normal(n)})
+    yield Case("other has no dimension, alpha", (*operands(draw, n, m), draw.normal()), {"alpha": 3.0})
+    yield Case("other is a number, out given", (*operands(draw, n, m), -2), {"alpha": 0.5, "out": draw.normal(n)})
     yield Case("one row, one column", (*operands(draw, 1, 1), draw.normal(1)))
     yield Case("large values", (*operands(draw, n, m, 60.0), draw.normal(n, std=0.01)))
     a, v = operands(draw, n, m)
@@ -63,12 +63,12 @@ def hidden(draw: Draw) -> Iterator[Case]:
 
 def timed(draw: Draw) -> Iterator[Case]:
     for n, m in ((4096, 4096), (16384, 1000), (1000, 20000)):
-        yield Case(f"{n} x {m}", (*operands(draw, n, m), draw.normal(n), 0.5))
+        yield Case(f"{n} x {m}", (*operands(draw, n, m), draw.normal(n)), {"alpha": 0.5})
 
 
 def stand_ins(draw: Draw) -> Iterator[Case]:
     for n, m in ((150, 190), (60, 450)):
-        yield Case(f"{n} x {m}", (*operands(draw, n, m), draw.normal(n), 0.5))
+        yield Case(f"{n} x {m}", (*operands(draw, n, m), draw.normal(n)), {"alpha": 0.5})
 
 
 def slack(input: torch.Tensor, vec: torch.Tensor, other: Other, alpha: float, out: torch.Tensor | None) -> float:

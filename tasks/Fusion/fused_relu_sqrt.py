@@ -15,8 +15,8 @@ ReLU and then the square root, element by element, in float32:
 
     y = sqrt(max(x, 0))
 
-`input` is float32 or int64 with any number of dimensions and any strides; the result is float32 of the same shape
-(int64 values are rounded to float32).
+`input` is float32 or int64, with any number of dimensions (none too), any strides, and it may be empty. The result is
+float32 of the same shape (int64 values are rounded to float32).
 `inplace` (only with float32): the result is written over `input`, whatever its strides are, and `input` itself is
 returned. Otherwise `input` stays as it is.
 `out` (never together with `inplace`), when given, is a contiguous float32 tensor of the input's shape: the result is

@@ -45,7 +45,7 @@ def hidden(draw: Draw) -> Iterator[Case]:
     yield Case("small values", (draw.uniform(rows, cols, low=1e-36, high=1e-35), 1))
     yield Case("one column", (positive(draw, rows, 1), 1))
     yield Case("middle dimension", (positive(draw, 3, draw.size(5, 40), 4), 1))
-    yield Case("vector, float64 result", (positive(draw, draw.size(200, 300)), 0, torch.float64))
+    yield Case("vector, float64 result", (positive(draw, draw.size(200, 300)), 0), {"dtype": torch.float64})
     yield Case("strided view", (draw.strided(positive(draw, rows, draw.size(20, 60))), -1))
     yield Case("transposed view", (positive(draw, cols, rows).T, 0))
     special = positive(draw, 6, cols)

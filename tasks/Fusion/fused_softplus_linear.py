@@ -17,7 +17,8 @@ Linear layer and softplus:
     y = z where beta * z > threshold,  log(1 + exp(beta * z)) / beta elsewhere
 
 `input` is (..., K) with any number of dimensions before the last, also none; `weight` is (N, K); `bias` is (N,) or None
-for no bias. All are float32, with any strides; the result is (..., N) of float32.
+for no bias. All are float32, with any strides; the result is (..., N) of float32. `input` may be empty, without a row;
+the result is empty then.
 beta > 0. exp(beta * z) does not overflow below the threshold. Cases are such that rounding can't move beta * z across a
 threshold at which the two forms differ visibly.
 

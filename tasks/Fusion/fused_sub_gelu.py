@@ -43,7 +43,7 @@ def reference(
 
 def public(draw: Draw) -> Iterator[Case]:
     yield Case("plain", (draw.normal(7, 33), draw.normal(7, 33)))
-    yield Case("alpha, tanh form", (draw.normal(5, 50), draw.normal(5, 50), 0.4, "tanh"))
+    yield Case("alpha, tanh form", (draw.normal(5, 50), draw.normal(5, 50)), {"alpha": 0.4, "approximate": "tanh"})
     yield Case("other is a number", (draw.normal(2, 3, 19), 0.7))
 
 
@@ -53,32 +53,41 @@ def hidden(draw: Draw) -> Iterator[Case]:
     yield Case("other is a row, tanh form", (draw.normal(2, rows, cols), draw.normal(cols)), {"approximate": "tanh"})
     yield Case(
         "both broadcast to four dimensions, alpha",
-        (draw.normal(rows, 1), draw.normal(2, 3, 1, cols), draw.pick([2, -0.5])),
+        (draw.normal(rows, 1), draw.normal(2, 3, 1, cols)),
+        {"alpha": draw.pick([2, -0.5])},
     )
-    yield Case("other is a number, out given", (draw.normal(rows, cols), -1, 0.5), {"out": draw.normal(rows, cols)})
-    small = (draw.normal(1, cols), draw.normal(rows, 1), 3.0, "tanh")
-    yield Case("broadcast, tanh form, out given", small, {"out": draw.normal(rows, cols)})
+    yield Case(
+        "other is a number, out given", (draw.normal(rows, cols), -1), {"alpha": 0.5, "out": draw.normal(rows, cols)}
+    )
+    small = (draw.normal(1, cols), draw.normal(rows, 1))
+    yield Case(
+        "broadcast, tanh form, out given", small, {"alpha": 3.0, "approximate": "tanh", "out": draw.normal(rows, cols)}
+    )
     yield Case("one element", (draw.normal(1), draw.normal()))
     tail = draw.uniform(rows, cols, low=-6.0, high=-1.0)
     yield Case("negative tail", (tail, draw.normal(rows, cols, std=0.1)), {"approximate": draw.pick(["none", "tanh"])})
     yield Case("strided views", (draw.strided(draw.normal(rows, cols)), draw.strided(draw.normal(cols))))
-    yield Case("transposed view", (draw.normal(cols, rows).t(), draw.normal(rows, cols), 1.25))
+    yield Case("transposed view", (draw.normal(cols, rows).t(), draw.normal(rows, cols)), {"alpha": 1.25})
     special = draw.normal(4, cols)
     special[0, 1], special[1, 2], special[2, 3] = math.nan, math.inf, -math.inf
     special[3] = draw.normal(cols, std=1e15)
     yield Case("NaN, infinity and huge values", (special, draw.normal(4, cols)))
-    yield Case("NaN, infinity and huge values, tanh form", (special.clone(), draw.normal(4, cols), 1, "tanh"))
+    yield Case(
+        "NaN, infinity and huge values, tanh form",
+        (special.clone(), draw.normal(4, cols)),
+        {"approximate": "tanh"},
+    )
 
 
 def timed(draw: Draw) -> Iterator[Case]:
     for rows, cols in ((2048, 4096), (4096, 4000)):
-        yield Case(f"{rows} x {cols}", (draw.normal(rows, cols), draw.normal(rows, cols), 0.5))
-    yield Case("4096 x 6000, other is a row", (draw.normal(4096, 6000), draw.normal(6000), 1, "tanh"))
+        yield Case(f"{rows} x {cols}", (draw.normal(rows, cols), draw.normal(rows, cols)), {"alpha": 0.5})
+    yield Case("4096 x 6000, other is a row", (draw.normal(4096, 6000), draw.normal(6000)), {"approximate": "tanh"})
 
 
 def stand_ins(draw: Draw) -> Iterator[Case]:
-    yield Case("40 x 250", (draw.normal(40, 250), draw.normal(40, 250), 0.5))
-    yield Case("16 x 1000, other is a row", (draw.normal(16, 1000), draw.normal(1000), 1, "tanh"))
+    yield Case("40 x 250", (draw.normal(40, 250), draw.normal(40, 250)), {"alpha": 0.5})
+    yield Case("16 x 1000, other is a row", (draw.normal(16, 1000), draw.normal(1000)), {"approximate": "tanh"})
 
 
 def magnitude(

@@ -17,7 +17,8 @@ Linear layer and hyperbolic tangent:
     y = tanh(z)
 
 `input` is (..., K) with any number of dimensions before the last, also none; `weight` is (N, K); `bias` is (N,) or None
-for no bias. All are float32 or all are float16, with any strides; the result is (..., N) of the same dtype.
+for no bias. All are float32 or all are float16, with any strides; the result is (..., N) of the same dtype. `input` may
+be empty, without a row; the result is empty then.
 tanh must not overflow: large z give 1 and -1.
 
 Products and sums are float32 (for float32 inputs tf32 is too coarse: `tl.dot` needs `input_precision="ieee"` on a GPU),

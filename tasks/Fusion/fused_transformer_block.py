@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tasks.draw import Draw
-from tasks.families.dropout import DEMANDS, EPS, Dropout, Mask, Values, scaled
+from tasks.families.dropout import EPS, Dropout, Mask, Values, demands, scaled
 from tasks.task import Case, Cost, Task, nbytes
 
 TEXT = f"""\
@@ -30,7 +30,9 @@ Float32 throughout: large products must not overflow in softmax, and tf32 is too
 `input_precision="ieee"`. While dropping, NaN and infinity don't occur; with dropout_p = 0 a NaN stays in its row.
 
 The mask has the shape of s, and the result is judged by it: wherever something is dropped, D_out >= 1.5 D_k, so that d
-can be found from y. {DEMANDS.replace("- p", "- dropout_p")}
+can be found from y.
+
+{demands("dropout_p")}
 """
 
 

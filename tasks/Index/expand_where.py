@@ -19,7 +19,7 @@ Expand `input` to `target_sizes`, then select:
 first. A dimension of size 1 is repeated to the size wanted, any other keeps its size; -1 keeps the size as well (it
 stands for no new dimension). `cond` (bool) and `other` (a float32 tensor, or a Python number) are broadcast to
 `target_sizes`; neither is larger. `input` is float32. All tensors have at most 5 dimensions after expansion, and any
-strides. The result is a new contiguous float32 tensor of the expanded shape.
+strides; `target_sizes` may hold a 0, and the result is empty then. It is a new float32 tensor of the expanded shape.
 
 Values are copied as they are, NaN and infinity included; what isn't selected leaves no trace (no arithmetic such as
 c * e + (1 - c) * other).

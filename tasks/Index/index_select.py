@@ -16,7 +16,7 @@ The slices of `input` along dimension `dim` at the places that `index` names, in
 
 `input` is float32 with one to five dimensions and any strides; `dim` may be negative (it counts from the end). `index`
 is an int64 vector with any stride, its values in 0 .. n - 1, n the size of `dim`; they may be repeated, and may be none
-at all (the result is empty then). The result is a new contiguous float32 tensor whose dimension `dim` has the length of
+at all (the result is empty then). The result is a new float32 tensor whose dimension `dim` has the length of
 `index`. Values are copied as they are, NaN and infinity included.
 """
 

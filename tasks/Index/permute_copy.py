@@ -15,9 +15,9 @@ A copy of `input` with its dimensions in another order: dimension d of the resul
     y[i_0, i_1, ...] = input[j_0, j_1, ...]    where j_(dims[d]) = i_d
 
 `dims` is a list or tuple that holds each dimension once; entries may be negative (they count from the end). `input` is
-float32 or int64, with one to five dimensions and any strides. The result is a new tensor of the same dtype, contiguous
-in memory, that shares nothing with `input` (a permuted view is not enough), even where `dims` changes nothing.
-Values are copied as they are: NaN and infinity, and all 64 bits of integers. Empty tensors occur.
+float32 or int64, with one to five dimensions and any strides, and it may be empty. The result is a new tensor of the
+same dtype that shares nothing with `input` (a permuted view is not enough), even where `dims` changes nothing.
+Values are copied as they are: NaN and infinity, and all 64 bits of integers.
 """
 
 

@@ -18,8 +18,8 @@ A copy of `input` into which values of `src` are written along dimension `dim`. 
 `input` and `src` are float32, `index` is int64; all have the same number of dimensions, one to four, and any strides.
 `dim` may be negative (it counts from the end). index.size(d) <= src.size(d) in every dimension, and
 index.size(d) <= input.size(d) in every one but `dim`: what of `src` and `input` lies beyond `index` is not looked at,
-and not written. Values of `index` lie in 0 .. input.size(dim) - 1. An empty `index` gives a copy of `input`.
-The result is a new contiguous float32 tensor of the shape of `input`; `input` itself isn't changed.
+and not written. Values of `index` lie in 0 .. input.size(dim) - 1; `index` is not empty.
+The result is a new float32 tensor of the shape of `input`; `input` itself isn't changed.
 
 Several values may be written to the same place: then any one of them may be the result there (not their sum, and not a
 mixture). Values are copied as they are, NaN and infinity included.

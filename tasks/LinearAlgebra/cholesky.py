@@ -90,7 +90,7 @@ def public(draw: Draw) -> Iterator[Case]:
 def hidden(draw: Draw) -> Iterator[Case]:
     n = draw.size(17, 22)
     yield Case("one by one", (positive_definite(draw, draw.size(2, 5), 1, 1, dtype=torch.float64),))
-    yield Case("batch, upper", (positive_definite(draw, 2, n, n, dtype=torch.float32), True))
+    yield Case("batch, upper", (positive_definite(draw, 2, n, n, dtype=torch.float32),), {"upper": True})
     ill = positive_definite(draw, 1, 1, n, n, dtype=torch.float64, condition=1e10)
     yield Case("ill-conditioned", (ill,))
     strided = draw.strided(positive_definite(draw, n, n, dtype=torch.complex128))

@@ -62,7 +62,11 @@ def hidden(draw: Draw) -> Iterator[Case]:
     yield Case("one by one", (draw.normal(3, 1, k), draw.uniform(3, 1, 1, low=0.3, high=2.0)))
     yield Case("one column", (draw.normal(n, 1), factor(draw, n, n)))
     yield Case("batch of two dimensions", (draw.normal(2, 2, n, k), factor(draw, 2, 2, n, n)))
-    yield Case("many columns, upper factor", (draw.normal(n, draw.size(65, 70)), factor(draw, n, n, upper=True), True))
+    yield Case(
+        "many columns, upper factor",
+        (draw.normal(n, draw.size(65, 70)), factor(draw, n, n, upper=True)),
+        {"upper": True},
+    )
     strided = draw.strided(draw.normal(n, k)), draw.strided(factor(draw, n, n))
     yield Case("strided views, out given", strided, {"out": draw.normal(n, k)})
     transposed = factor(draw, 2, n, n, dtype=torch.float64).mT

@@ -16,20 +16,24 @@ format of LAPACK's `sytrf` and `hetrf` for the lower triangle. `A` has shape (*,
 or complex64, and any strides; it is enough to read its lower triangle. For real matrices `hermitian` makes no
 difference. Matrices are indefinite and not singular; their diagonal may be zero. NaN or infinity does not occur.
 
-The result is the tuple (LD, pivots): LD with A's shape and dtype, pivots int32 of shape (*, n). D has blocks of 1 x 1
-and 2 x 2, and L = P_0 L_0 P_1 L_1 ... with one P and one L for each block, from the first to the last. With rows and
-columns counted from 0, the block at k is
+The result is the tuple (LD, pivots): LD with A's shape and dtype, pivots int32 of shape (*, n). D is block diagonal: a
+chain of blocks of size 1 and size 2. The factorisation goes through them from the first to the last; the block that
+begins at k (rows and columns counted from 0) has an exchange of two rows, the matrix P_k, and a matrix L_k. L is the
+product of all of them in this order, P_0 L_0 ... P_k L_k ... (after a block of size 2 at k comes that at k + 2):
 
-    1 x 1   pivots[k] = p + 1 > 0, with k <= p < n. P exchanges rows k and p. D[k, k] = LD[k, k], and L is the identity
-            with LD[i, k] in column k for i > k.
-    2 x 2   pivots[k] = pivots[k+1] = -(p + 1) < 0, with k + 1 <= p < n. P exchanges rows k + 1 and p.
-            D[k, k] = LD[k, k], D[k+1, k+1] = LD[k+1, k+1], D[k+1, k] = LD[k+1, k], and D[k, k+1] is the
-            same number (Hermitian: its conjugate). L is the identity with LD[i, k] and LD[i, k+1] in columns k and
-            k + 1 for i > k + 1.
+    size 1  pivots[k] = p + 1 > 0, where k <= p < n: P_k exchanges rows k and p (none if p = k).
+            D[k, k] = LD[k, k].
+            L_k is the identity, but with LD[i, k] at (i, k) for every i > k.
+    size 2  pivots[k] = pivots[k+1] = -(p + 1) < 0, where k + 1 <= p < n: P_k exchanges rows k + 1 and p.
+            D[k, k] = LD[k, k], D[k+1, k+1] = LD[k+1, k+1] and D[k+1, k] = LD[k+1, k]; D[k, k+1] is that last number
+            once more (Hermitian: its conjugate).
+            L_k is the identity, but with LD[i, k] at (i, k) and LD[i, k+1] at (i, k+1) for every i > k + 1.
 
-So an exchange does not touch the columns of LD to its left (unlike in an LU factorisation). A stable choice of the
-pivots is needed, such as that of Bunch and Kaufman; which one is free. What stands above the diagonal of LD is not
-judged, but is to be written. Compute in the dtype of A; TF32 is not enough.
+In the usual elimination, which overwrites a copy of A step by step, this says: before step k exchange the two rows, and
+the same two columns, of the part of the matrix that is still to be factored; leave the finished columns of LD to its
+left as they are (unlike in an LU factorisation); then store the multipliers of step k below its block.
+A stable choice of the pivots is needed, such as that of Bunch and Kaufman; which one is free. What stands above the
+diagonal of LD is not judged, but is to be written. Compute in the dtype of A; TF32 is not enough.
 `out`, if given, is a tuple of tensors for LD (stored by rows or by columns) and pivots (contiguous); they are written
 and returned.
 
@@ -111,7 +115,9 @@ def hidden(draw: Draw) -> Iterator[Case]:
     n = draw.size(14, 16)
     yield Case("odd size", (indefinite(draw, n=17, dtype=torch.float32),))
     yield Case("complex symmetric", (indefinite(draw, 2, n=7, dtype=torch.complex64),))
-    yield Case("Hermitian batch", (indefinite(draw, 2, n=n - 8, dtype=torch.complex64, hermitian=True), True))
+    yield Case(
+        "Hermitian batch", (indefinite(draw, 2, n=n - 8, dtype=torch.complex64, hermitian=True),), {"hermitian": True}
+    )
     yield Case("zero diagonal", (hollow(draw, 2, n=n - 9),))
     hollows = hollow(draw, n=n - 9, dtype=torch.complex64, hermitian=True)
     yield Case("zero diagonal, Hermitian", (hollows,), {"hermitian": True})
@@ -139,7 +145,11 @@ def timed(draw: Draw) -> Iterator[Case]:
 
 def stand_ins(draw: Draw) -> Iterator[Case]:
     yield Case("3 of 17 x 17", (indefinite(draw, 3, n=17),))
-    yield Case("3 of 12 x 12, Hermitian", (indefinite(draw, 3, n=12, dtype=torch.complex64, hermitian=True), True))
+    yield Case(
+        "3 of 12 x 12, Hermitian",
+        (indefinite(draw, 3, n=12, dtype=torch.complex64, hermitian=True),),
+        {"hermitian": True},
+    )
 
 
 def cost(A: torch.Tensor, hermitian: bool = False, out: tuple[torch.Tensor, torch.Tensor] | None = None) -> Cost:

@@ -92,7 +92,9 @@ def hidden(draw: Draw) -> Iterator[Case]:
     out = (draw.normal(n, n), draw.normal(n, n - 3), draw.normal(n - 3, n - 3))
     yield Case("a row of outliers, out given", (outliers,), {"out": out})
     yield Case("strided view", (draw.strided(draw.normal(n, n)),))
-    yield Case("transposed view, without pivoting", (dominant(draw, 2, n, n, dtype=torch.float64).mT, False))
+    yield Case(
+        "transposed view, without pivoting", (dominant(draw, 2, n, n, dtype=torch.float64).mT,), {"pivot": False}
+    )
 
 
 def timed(draw: Draw) -> Iterator[Case]:

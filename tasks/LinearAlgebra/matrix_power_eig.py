@@ -16,13 +16,12 @@ Real power of symmetric matrices: with A = V diag(w) V^T, V orthogonal,
     A^k = V diag(w[0]^k, ..., w[n-1]^k) V^T
 
 `A` has shape (*, n, n), n >= 1, dtype float32 or float64, and any strides, and is exactly symmetric; NaN or infinity
-does not occur. `k` is a Python number, whole or not, of any sign. The result has A's shape and dtype; compute in that
-dtype (TF32 is not enough).
+does not occur. `k` is a Python number, whole or not, of either sign, not 0. The result has A's shape and dtype; compute
+in that dtype (TF32 is not enough).
 
-w^0 = 1 for every w. A negative eigenvalue has its power for whole k (the sign is that of w for odd k). For other k it
-has none, and a matrix with a negative eigenvalue gives NaN in all of its elements; other matrices of the batch stay as
-they are. Eigenvalues of zero occur for k = 0, 1, 2, ... only; no other eigenvalue is close to zero. Eigenvalues may be
-equal.
+A negative eigenvalue has its power for whole k (the sign is that of w for odd k). For other k it has none, and a matrix
+with a negative eigenvalue gives NaN in all of its elements; other matrices of the batch stay as they are. Eigenvalues
+of zero occur for k = 1, 2, ... only; no other eigenvalue is close to zero. Eigenvalues may be equal.
 With `out` given, the result is written into `out` (same shape and dtype; its matrices may be stored by rows or by
 columns), and `out` itself is returned.
 
@@ -82,7 +81,7 @@ def hidden(draw: Draw) -> Iterator[Case]:
     yield Case("odd size", (symmetric(draw, values=geometric(9, 0.1)), -0.5))
     yield Case("square, both signs", (symmetric(draw, values=positive * signs), 2.0))
     yield Case("inverse, both signs", (symmetric(draw, values=positive * signs), -1))
-    yield Case("power 0", (symmetric(draw, values=positive * signs), 0.0))
+    yield Case("cube, both signs", (symmetric(draw, values=positive * signs), 3.0))
     lacking = torch.cat([positive * signs, torch.zeros(2, dtype=torch.float64)])
     yield Case("without full rank, power 2", (symmetric(draw, values=lacking), 2))
     mixed = torch.stack([positive, positive * signs, positive.flip(0)])

@@ -73,7 +73,7 @@ def public(draw: Draw) -> Iterator[Case]:
 def hidden(draw: Draw) -> Iterator[Case]:
     n = draw.size(10, 13)
     yield Case("square of odd size", (matrices(draw, 9, 9, last=0.02),))
-    yield Case("tall", (matrices(draw, 2, n + 7, draw.size(4, 7), last=0.1), True))
+    yield Case("tall", (matrices(draw, 2, n + 7, draw.size(4, 7), last=0.1),), {"full_matrices": True})
     yield Case("one by one", (draw.uniform(3, 1, 1, low=-9.0, high=-0.1),))
     yield Case("one row, one column", (draw.normal(1, n) if draw.size(0, 1) else draw.normal(n, 1),))
     lacking = draw.normal(3, n, 3, dtype=torch.float64) @ draw.normal(3, 3, 7, dtype=torch.float64)

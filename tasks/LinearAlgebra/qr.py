@@ -74,7 +74,7 @@ def check(arguments: dict[str, Any], returned: Factors, native: Factors) -> str 
 
 def public(draw: Draw) -> Iterator[Case]:
     yield Case("float32", (draw.normal(6, 6),))
-    yield Case("tall, complete, float64", (draw.normal(2, 9, 5, dtype=torch.float64), "complete"))
+    yield Case("tall, complete, float64", (draw.normal(2, 9, 5, dtype=torch.float64),), {"mode": "complete"})
     yield Case("only R", (draw.normal(8, 7),), {"mode": "r"})
 
 
@@ -98,7 +98,7 @@ def hidden(draw: Draw) -> Iterator[Case]:
     )
     strided = draw.strided(draw.normal(n, draw.size(3, 9)))
     yield Case("strided view, complete", (strided,), {"mode": "complete"})
-    yield Case("transposed view, only R, wide", (draw.normal(2, n, n - 8, dtype=torch.float64).mT, "r"))
+    yield Case("transposed view, only R, wide", (draw.normal(2, n, n - 8, dtype=torch.float64).mT,), {"mode": "r"})
 
 
 def timed(draw: Draw) -> Iterator[Case]:

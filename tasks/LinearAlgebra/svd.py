@@ -67,29 +67,29 @@ def hidden(draw: Draw) -> Iterator[Case]:
     n = draw.size(10, 13)
     yield Case("square of odd size", (draw.normal(9, 9),), {"full_matrices": False})
     yield Case("tall, full", (draw.normal(2, n + 7, draw.size(4, 7)),))
-    yield Case("wide, reduced", (draw.normal(draw.size(4, 7), n), False))
+    yield Case("wide, reduced", (draw.normal(draw.size(4, 7), n),), {"full_matrices": False})
     yield Case("one by one", (draw.normal(3, 1, 1),))
     yield Case("one row, one column", (draw.normal(1, n) if draw.size(0, 1) else draw.normal(n, 1),))
     values = torch.tensor([5.0, 5.0, 5.0, 2.0, 2.0, 0.5], dtype=torch.float64)
-    yield Case("equal singular values", (with_singular_values(draw, 8, 6, values=values), False))
+    yield Case("equal singular values", (with_singular_values(draw, 8, 6, values=values),), {"full_matrices": False})
     lacking = draw.normal(3, n, 3) @ draw.normal(3, 3, 7)
     lacking[1] = 0
     yield Case("without full rank, and zero", (lacking,))
     wide_range = with_singular_values(draw, n, 8, values=1000 * geometric(8, 1e-5))
     yield Case("values of very different size", (wide_range,))
     yield Case("strided view", (draw.strided(draw.normal(n, 6)),))
-    yield Case("transposed views in a batch", (draw.normal(5, 7, 2).permute(2, 1, 0), False))
+    yield Case("transposed views in a batch", (draw.normal(5, 7, 2).permute(2, 1, 0),), {"full_matrices": False})
 
 
 def timed(draw: Draw) -> Iterator[Case]:
     yield Case("2048 of 16 x 16", (draw.normal(2048, 16, 16),))
     yield Case("1024 of 32 x 32", (draw.normal(1024, 32, 32),))
-    yield Case("256 of 60 x 40, reduced", (draw.normal(256, 60, 40), False))
+    yield Case("256 of 60 x 40, reduced", (draw.normal(256, 60, 40),), {"full_matrices": False})
 
 
 def stand_ins(draw: Draw) -> Iterator[Case]:
     yield Case("4 of 8 x 8", (draw.normal(4, 8, 8),))
-    yield Case("3 of 15 x 7, reduced", (draw.normal(3, 15, 7), False))
+    yield Case("3 of 15 x 7, reduced", (draw.normal(3, 15, 7),), {"full_matrices": False})
 
 
 def cost(A: torch.Tensor, full_matrices: bool = True) -> Cost:

@@ -43,8 +43,8 @@ def hidden(draw: Draw) -> Iterator[Case]:
     yield unary.pair_out_given(draw, unary.normal, unary.normal)
     rows, cols = draw.size(3, 9), draw.size(35, 130)
     alpha = draw.uniform(1, low=-4.0, high=-0.5).item()
-    yield Case("alpha", (draw.normal(rows, cols), draw.normal(rows, cols), alpha))
-    yield Case("alpha and a number, strided view", (draw.strided(draw.normal(rows, cols)), 3, 0.25))
+    yield Case("alpha", (draw.normal(rows, cols), draw.normal(rows, cols)), {"alpha": alpha})
+    yield Case("alpha and a number, strided view", (draw.strided(draw.normal(rows, cols)), 3), {"alpha": 0.25})
     special = [math.nan, math.inf, -math.inf, math.inf, 1e30]
     yield Case("special values", (unary.among(draw, unary.normal, special), draw.pick([math.inf, -math.inf])))
 

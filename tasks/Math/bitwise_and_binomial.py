@@ -21,7 +21,7 @@ Two results in one call, returned as a tuple (bits, samples):
 Exactly one of `probs` and `logits` is given (float32): p = probs, in [0, 1], or p = 1 / (1 + exp(-logits)), computed in
 float32. `total_count` is float32 and holds whole numbers n >= 0: at most 100 where 0 < p < 1, at most 10,000 where p is
 0 or 1. Samples are whole numbers in 0 .. n; p = 0 gives 0 and p = 1 gives n exactly. The two pairs need not have the
-same shape. All have at least one dimension and any strides; both results are new contiguous tensors.
+same shape. All have at least one dimension and any strides; both results are new tensors.
 
 Take a seed of your own choice; the same numbers may come at every call. They need not be those that torch would draw: a
 sum of n comparisons with uniform numbers (Philox, as in `tl.rand`) serves, and so does the inverse of the distribution

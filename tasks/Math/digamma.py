@@ -17,7 +17,7 @@ The digamma function of each element, psi(x) = d/dx log gamma(x). It satisfies
     psi(x) ~ log x - 1/(2x) - 1/(12 x^2) + 1/(120 x^4) - 1/(252 x^6) + ...   for large x
 
 `input_tensor` is float32, with any number of dimensions (perhaps none) and any strides; an empty tensor gives an empty
-one. The result is a new contiguous float32 tensor of its shape.
+one. The result is a new float32 tensor of its shape.
 Special values: psi(0) = -inf, psi(-0.0) = +inf, NaN at the negative integers and at -inf, psi(+inf) = +inf, NaN for
 NaN. Negative values that are not integers occur, down to about -50.
 

@@ -55,7 +55,7 @@ def exact_pair(draw: Draw, rows: int, cols: int) -> tuple[torch.Tensor, torch.Te
 def public(draw: Draw) -> Iterator[Case]:
     yield Case("two matrices", (unary.normal(draw, 7, 33), divisor(draw, 7, 33)))
     yield Case("other of one row", (unary.normal(draw, 5, 21), divisor(draw, 21)), {"rounding_mode": "floor"})
-    yield Case("a number, truncated", (draw.normal(3, 19, std=30.0), 1.75, "trunc"))
+    yield Case("a number, truncated", (draw.normal(3, 19, std=30.0), 1.75), {"rounding_mode": "trunc"})
 
 
 def hidden(draw: Draw) -> Iterator[Case]:
@@ -65,14 +65,14 @@ def hidden(draw: Draw) -> Iterator[Case]:
     for mode in ("trunc", "floor"):
         yield Case(f"{mode}, exact multiples", exact_pair(draw, rows, cols), {"rounding_mode": mode})
         wide = draw.normal(rows, cols, std=100.0)
-        yield Case(f"{mode}, column", (draw.strided(wide), divisor(draw, rows, 1), mode))
+        yield Case(f"{mode}, column", (draw.strided(wide), divisor(draw, rows, 1)), {"rounding_mode": mode})
     yield Case("a number", (draw.normal(rows, cols), draw.size(3, 99) / 7))
     special = [math.nan, math.inf, -math.inf, 0.0, 1.0, -1.0]
     other = divisor(draw, 1, 35)
     other[0, ::2] = 0.0
     extremes = torch.tensor(special)[:, None] * torch.ones(35)
     yield Case("special values", (extremes, other))
-    yield Case("special values, truncated", (extremes.clone(), other.clone(), "trunc"))
+    yield Case("special values, truncated", (extremes.clone(), other.clone()), {"rounding_mode": "trunc"})
 
 
 def timed(draw: Draw) -> Iterator[Case]:

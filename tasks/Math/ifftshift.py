@@ -18,7 +18,7 @@ Undo the shift that puts the zero frequency in the middle: along each dimension 
 
 `dim` is an int, a tuple or list of different ints, or None for all dimensions; negative values count from the end.
 `input` is float32 or int64 (the dtype is kept), with one to four dimensions and any strides. The result is a new tensor
-of its shape, contiguous. Values are copied as they are: NaN and infinity, and all 64 bits of integers.
+of its shape. Values are copied as they are: NaN and infinity, and all 64 bits of integers.
 """
 
 Dims = int | Sequence[int] | None

@@ -15,7 +15,8 @@ Softmax along dimension `dim` (negative values count from the end):
     y[i] = exp(x[i] - m) / sum_j exp(x[j] - m),    m = max_j x[j]
 
 `input` has any number of dimensions and any strides. With `dtype` given, the input is converted to it first and
-the result has that dtype; otherwise the result has the input's dtype. Float32 inputs are computed in float32.
+the result has that dtype; otherwise the result has the input's dtype. Compute in the dtype of the result: a float32
+result in float32, a float64 result in float64 arithmetic throughout, exponentials and sums included.
 A slice that holds a NaN, or +inf, or nothing but -inf, gives NaN throughout; -inf beside finite values gives 0.
 """
 

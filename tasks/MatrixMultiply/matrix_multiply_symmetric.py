@@ -17,7 +17,7 @@ Two scaled matrix products, one after the other:
     result = alpha * (D @ D^T) + beta * D
 
 `A` is (N, M), `B` is (M, N), `C` is (N, N), all float32 with any strides; `alpha` and `beta` are Python floats. The
-result is a new float32 matrix of shape (N, N), contiguous; none of the inputs changes, `C` included. (D @ D^T is
+result is a new float32 matrix of shape (N, N); none of the inputs changes, `C` included. (D @ D^T is
 symmetric, the result as a rule is not: `beta * D` is added to it.)
 
 Products and sums are full float32: tf32 is too coarse, on a GPU `tl.dot` needs `input_precision="ieee"`. A NaN in row i

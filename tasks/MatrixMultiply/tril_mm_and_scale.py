@@ -16,7 +16,7 @@ The lower triangle of a square matrix, the diagonal included, times a matrix, sc
     result[i, j] = beta * alpha * sum_{k <= i} A[i, k] * B[k, j]
 
 `A` is (N, N), `B` is (N, P), both float32 with any strides; `alpha` and `beta` are Python floats. The result is a new
-float32 matrix of shape (N, P), contiguous; neither input changes.
+float32 matrix of shape (N, P); neither input changes.
 What stands above the diagonal of `A` has no influence, NaN and infinity included. `B` is finite. A NaN on or below the
 diagonal makes its row of the result NaN and no other.
 

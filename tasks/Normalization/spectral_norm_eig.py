@@ -29,6 +29,8 @@ condition number c of an eigenvalue (the norm of its left eigenvector times that
 
 
 def reference(A: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor:
+    if not bool(torch.isfinite(A).all()):
+        raise ValueError("A must be finite")  # else eigvals ends the process, where `eig` refuses (MKL, torch 2.13)
     radius: torch.Tensor = torch.linalg.eigvals(A).abs().amax(-1)
     return radius if out is None else out.copy_(radius)
 

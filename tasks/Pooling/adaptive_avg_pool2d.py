@@ -12,8 +12,8 @@ from tasks.task import Case, Cost, Task, nbytes
 
 TEXT = """\
 Average pooling to a given output size. `input` is float32 of shape (N, C, H, W) or (C, H, W) with any strides;
-`output_size` is an int (both sizes), or a tuple (P, Q) in which None keeps that size of the input. The result
-is a new contiguous float32 tensor of shape (N, C, P, Q) or (C, P, Q), whose element (p, q) is the mean of the rectangle
+`output_size` is an int (both sizes), or a tuple (P, Q) in which None keeps that size of the input. The result is a new
+float32 tensor of shape (N, C, P, Q) or (C, P, Q), whose element (p, q) is the mean of the rectangle
 
     rows    floor(p H / P) .. ceil((p + 1) H / P) - 1
     columns floor(q W / Q) .. ceil((q + 1) W / Q) - 1

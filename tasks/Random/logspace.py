@@ -16,7 +16,7 @@ A vector of `steps` numbers, evenly spaced on a logarithmic scale from base^star
     y[i] = base ^ (start + i (end - start) / (steps - 1)),    i = 0 .. steps - 1
 
 `start` and `end` are Python numbers in any order (end < start gives a falling sequence, end = start a constant one),
-`base` is a positive number, perhaps below 1. steps = 1 gives [base^start], steps = 0 an empty vector. No result
+`base` is a positive number, perhaps below 1. `steps` is 2 or more, or 0, which gives an empty vector. No result
 overflows or underflows.
 The dtype is `dtype`, float32 (also for None) or float64. `device=None` stands for the CUDA device where there is one,
 else for the CPU. `layout` and `requires_grad` keep their defaults.
@@ -61,11 +61,13 @@ def hidden(draw: Draw) -> Iterator[Case]:
     yield Case("several blocks", (start, end, 2 * draw.size(1100, 1900) + 1))
     yield Case("base below 1", (start, end, draw.size(35, 130)), {"base": draw.size(3, 9) / 10})
     yield Case("large exponents", (-draw.size(25, 36), draw.size(25, 36), draw.size(35, 130)))
-    yield Case("large exponents, float64", (draw.size(150, 300), -draw.size(150, 300), 97, 10.0, torch.float64))
+    yield Case(
+        "large exponents, float64", (draw.size(150, 300), -draw.size(150, 300), 97, 10.0), {"dtype": torch.float64}
+    )
     yield Case("narrow range, float64", (start, start + 1e-5, 77), {"base": 3.7, "dtype": torch.float64})
-    yield Case("base e, float32 given", (0, draw.size(2, 60), 45, math.e, torch.float32))
-    yield Case("one step", (draw.size(1, 9) / 2, 12.0, 1), {"base": 5.0})
+    yield Case("base e, float32 given", (0, draw.size(2, 60), 45, math.e), {"dtype": torch.float32})
     yield Case("two steps", (-1.5, draw.size(1, 9), 2))
+    yield Case("three steps, base 5", (draw.size(1, 9) / 2, 12.0, 3), {"base": 5.0})
     yield Case("no steps", (start, end, 0))
     yield Case("constant", (draw.size(1, 30) / 10, draw.size(1, 30) / 10, 3, 1.0))
 

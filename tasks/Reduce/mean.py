@@ -63,7 +63,7 @@ def hidden(draw: Draw) -> Iterator[Case]:
     yield Case("whole tensor", (draw.normal(5, 3, cols), None))
     yield Case("first and last dimension", (draw.normal(rows, 7, draw.size(20, 40)), (0, -1), True))
     yield Case("two dimensions of four", (draw.normal(2, 5, rows, 13), [1, 2]))
-    yield Case("float64 result", (draw.normal(rows, cols, std=1000.0), 1, False, torch.float64))
+    yield Case("float64 result", (draw.normal(rows, cols, std=1000.0), 1, False), {"dtype": torch.float64})
     integers = draw.integers(-99999, 99999, cols, rows, dtype=torch.int32)
     yield Case("int32 along the first dimension", (integers, 0), {"dtype": torch.float32})
     yield Case("out given", (draw.normal(rows, cols), 1), {"out": draw.normal(rows)})

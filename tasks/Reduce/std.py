@@ -60,14 +60,14 @@ def public(draw: Draw) -> Iterator[Case]:
 def hidden(draw: Draw) -> Iterator[Case]:
     rows, cols = draw.size(3, 9), draw.size(35, 130)
     yield Case("middle dimension", (draw.normal(3, draw.size(35, 60), draw.size(5, 19)), -2))
-    yield Case("no correction", (draw.normal(rows, 5), 1, 0))
-    yield Case("correction 2, two dimensions", (draw.normal(4, rows, 3), (0, 2), 2, True))
+    yield Case("no correction", (draw.normal(rows, 5), 1), {"correction": 0})
+    yield Case("correction 2, two dimensions", (draw.normal(4, rows, 3), (0, 2)), {"correction": 2, "keepdim": True})
     yield Case("longer than one block", (draw.normal(2, draw.size(1100, 1900), mean=-2.0), 1))
     yield Case("large mean", (draw.normal(rows, cols, mean=1000.0), 1))
     yield Case("large mean, whole tensor", (draw.normal(5, 7, cols, mean=-300.0, std=0.5), None), {"keepdim": True})
     yield Case("equal elements", (draw.normal(rows, 1).expand(rows, cols).contiguous(), 1))
     yield Case("size 1 along dim", (draw.normal(rows, 1, 5), 1))
-    yield Case("size 1 along dim, no correction", (draw.normal(rows, 1), 1, 0))
+    yield Case("size 1 along dim, no correction", (draw.normal(rows, 1), 1), {"correction": 0})
     yield Case("out given", (draw.normal(rows, cols), 0), {"out": draw.normal(cols)})
     mixed = draw.normal(rows, cols)
     mixed[:, draw.size(0, cols - 1)] = 3e4

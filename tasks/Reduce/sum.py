@@ -17,7 +17,7 @@ negative values count from the end. The reduced dimensions are removed, or kept 
 int64 only for int64 inputs) every element is converted to it first and the result has it; otherwise the result has the
 dtype of the input. Float32 sums may be made in any order in float32, float64 ones need float64 arithmetic. int64 sums
 are exact, and wrap around at 64 bits.
-A sum of no elements is 0. NaN, or infinities of both signs, gives NaN; infinities of one sign give that.
+`input` is never empty. NaN, or infinities of both signs, gives NaN; infinities of one sign give that.
 """
 
 Dims = int | tuple[int, ...] | list[int] | None
@@ -60,7 +60,7 @@ def hidden(draw: Draw) -> Iterator[Case]:
     yield Case("whole tensor", (draw.normal(5, 3, cols), None))
     yield Case("first and last dimension", (draw.normal(rows, 7, draw.size(20, 40)), (0, -1), True))
     yield Case("two dimensions of four", (draw.normal(2, 5, rows, 13), [1, 2]))
-    yield Case("float64 result", (draw.normal(rows, cols, std=1000.0), 1, False, torch.float64))
+    yield Case("float64 result", (draw.normal(rows, cols, std=1000.0), 1, False), {"dtype": torch.float64})
     wide = 2**60 + draw.integers(0, 2**40, rows, cols)
     yield Case("int64 beyond float precision", (wide, 1), {"keepdim": True})
     yield Case("int64 to float32", (draw.integers(-9999, 9999, cols, rows), 0), {"dtype": torch.float32})

@@ -13,23 +13,30 @@ from tasks.task import Case, Cost, Task, nbytes
 
 TEXT = """\
 Make the grid of an affine map, then sample `input` on it. `input` is float32 of shape (N, C, H, W), `theta` float32 of
-shape (N, 2, 3), both with any strides. `size` is a tuple of four ints (N, C, P, Q); the result is
-float32 of that shape. The point (p, q) of the result has the coordinates
+shape (N, 2, 3), both with any strides. `size` is a tuple of four ints (N, C, P, Q), the shape of the result, which
+is float32. The point (p, q) of the result has the coordinates
 
     align_corners=False:  x = (2q + 1) / Q - 1,      y = (2p + 1) / P - 1
     align_corners=True:   x = 2q / (Q - 1) - 1,      y = 2p / (P - 1) - 1        (P, Q > 1 then)
+
 and is sampled at
+
     gx = theta[n,0,0] x + theta[n,0,1] y + theta[n,0,2],     gy = theta[n,1,0] x + theta[n,1,1] y + theta[n,1,2]
 
 A coordinate g stands for the place t along W (for gx) or H (for gy), a dimension of length L:
+
     align_corners=False:  t = ((g + 1) L - 1) / 2
     align_corners=True:   t = (g + 1) (L - 1) / 2
+
 `padding_mode` says what happens to places outside the image:
+
     'zeros'       pixels outside 0 .. L - 1 count as 0
     'border'      t becomes min(max(t, 0), L - 1)
     'reflection'  t is reflected at the borders until it lies inside, then clamped as for 'border'; the borders are 0
                   and L - 1 with align_corners=True, else -1/2 and L - 1/2
+
 `mode` is 'bilinear' or 'nearest' (no other occurs), with tx and ty the places along W and H:
+
     'bilinear'    with i = floor(ty), j = floor(tx), v = ty - i, u = tx - j:
                   (1-v)(1-u) in[i,j] + (1-v) u in[i,j+1] + v (1-u) in[i+1,j] + v u in[i+1,j+1]
     'nearest'     in[rint(ty), rint(tx)]; no place is so near to a half-integer that float32 rounding matters

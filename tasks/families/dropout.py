@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -29,13 +30,18 @@ SAMPLE = 2**20
 """Of longer masks the two ends, half as long each, are tested for independence; all of it for its rate."""
 
 DEMANDS = """\
-The mask: every element is kept with probability 1 - p and dropped otherwise, independently of all others: no two rows,
-columns, tiles or batches share a mask. The keep rate (overall and of each row and column), runs, and agreement of
-places 1, 2, 4, 8, ... apart along each dimension are tested, with limits that true random masks break less than once
-in 10^9 calls, and so that it has nothing to do with the values. It need not be torch's mask: a counter-based generator
-such as `tl.rand(seed, offset)` serves well. A fresh seed for each call, say `random.getrandbits(31)` (the module
-`random` may be imported), is good practice; one call's mask is not compared with another's."""
-"""What a task's text says of the mask."""
+The mask: every element is kept with probability 1 - {p} and dropped otherwise, independently of all others: no two
+rows, columns, tiles or batches share a mask. The keep rate (overall and of each row and column), runs, and agreement
+of places 1, 2, 4, 8, ... apart along each dimension are tested, with limits that true random masks break less than
+once in 10^9 calls, and so that it has nothing to do with the values. It need not be torch's mask: a counter-based
+generator such as `tl.rand(seed, offset)` serves well. A fresh seed for each call, say `random.getrandbits(31)` (the
+module `random` may be imported), is good practice; one call's mask is not compared with another's. Calls that drop
+nothing or everything are like all others: a kernel writes their result."""
+
+
+def demands(p: str = "p") -> str:
+    """What a task's text says of the mask; `p` is the name of the parameter that is the chance of dropping."""
+    return textwrap.fill(DEMANDS.format(p=p), 120, break_long_words=False, break_on_hyphens=False)
 
 
 @dataclass(frozen=True)

@@ -95,8 +95,11 @@ FAULTS = (
     Fault(
         "returned_input",
         "an argument returned in place of the result",
-        frozenset({Status.REJECTED}),
-        frozenset({Reason.ALIASES_INPUT, Reason.NOT_FROM_KERNEL}),
+        # Where the call may change that argument in place, to return it is no alias: then its values are wrong or,
+        # where they happen to be right, no kernel wrote them. It may have been reshaped on the way, and where the
+        # first argument is a number (logspace, index_fill_) it isn't even a tensor.
+        frozenset({Status.REJECTED, Status.WRONG}),
+        VALUES | {Reason.ALIASES_INPUT, Reason.NOT_FROM_KERNEL, Reason.SHAPE, Reason.STRUCTURE},
         return_input,
     ),
     Fault(

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tasks.faults.code import Code
+from tasks.faults.code import Code, Edit
 from tasks.faults.fault import ADDRESSES, UNWRITTEN, VALUES, Fault
 from tasks.faults.numerics import is_infinite
 from tasks.faults.syntax import argument, calls, is_spread, loaded, names, ordered, parameters
@@ -120,10 +120,19 @@ def _exp_after_sum(code: Code) -> str | None:
             padding = [other for load in calls(kernel, "load") if (other := argument(load, "other", 2))]
             if totals:
                 edits = [code.replace(other, "0.0") for other in padding if is_infinite(code, other)]
-                edits.append(code.replace(call, code.grouped(call.args[0])))
-                edits.append(code.replace(totals[0].value, f"tl.exp({code.segment(totals[0].value)})"))
+                # around what is kept, since a load whose padding changes may stand in it
+                edits += _bared(code, call)
+                start, end = code.span(totals[0].value)
+                edits += [Edit(start, start, "tl.exp("), Edit(end, end, ")")]
                 return code.edited(edits)
     return None
+
+
+def _bared(code: Code, call: ast.Call) -> list[Edit]:
+    """`call` replaced by its first argument, which is left as it stands."""
+    (start, end), (first, last) = code.span(call), code.span(call.args[0])
+    alone = code.grouped(call.args[0]) == code.segment(call.args[0])
+    return [Edit(start, first, "" if alone else "("), Edit(last, end, "" if alone else ")")]
 
 
 def _bias_ahead_of_scale(code: Code) -> str | None:

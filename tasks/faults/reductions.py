@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tasks.faults.code import Code, Edit
 from tasks.faults.fault import ADDRESSES, VALUES, Fault
 from tasks.faults.syntax import Function, argument, calls, loaded, names, ordered, parameters
-from tasks.outcomes import Status
+from tasks.outcomes import Reason, Status
 
 HALF = {"tl.float32": "tl.float16", "tl.int32": "tl.int16"}
 
@@ -140,7 +140,10 @@ def _kinds() -> Iterator[Fault]:
     yield Fault("mean_not_subtracted", "values not centred ahead of their scaling", wrong, VALUES, keep_mean)
     yield Fault("no_rescaling", "a running sum kept as it was when the maximum moves", wrong, VALUES, forget_rescaling)
     yield Fault("overwritten_accumulator", "= for +=: only the last tile counts", wrong, VALUES, overwrite_accumulator)
-    yield Fault("narrow_accumulator", "a running sum in half its bits", wrong, VALUES, halve_accumulator)
+    # what comes after the sum may refuse its dtype: tl.exp, tl.sqrt and libdevice take no float16
+    refused = frozenset({Status.WRONG, Status.COMPILE_ERROR})
+    narrow = VALUES | {Reason.COMPILATION}
+    yield Fault("narrow_accumulator", "a running sum in half its bits", refused, narrow, halve_accumulator)
     yield Fault("wrong_base", "exp2 for exp, or log2 for log", wrong, VALUES, change_base)
     yield Fault("dropped_clamp", "a minimum with a bound left out", misplaced, VALUES | ADDRESSES, unclamp)
 
