@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from evaluator.advice import efficiency_lines
 from evaluator.cases import Drawn
-from evaluator.diagnosis_parts import CHARACTERS_MAX, Part, fitted, shortened
-from evaluator.hints import hint_for, launch_line, without_values
+from evaluator.diagnosis_parts import CHARACTERS_MAX, Part, fitted, shortened, without_paths
+from evaluator.hints import ON_CPU, hint_for, launch_line, without_values
+from evaluator.hints_file import escape, masked, no_entry, on_import, sizes_by_torch, syntax
+from evaluator.hints_launch import second_axis
+from evaluator.hints_scene import scene_of
+from evaluator.observe import Breach
+from evaluator.patterns_relations import CHECK, SWAP
 from evaluator.static import StaticFinding
 from evaluator.verdict import Failure, Verdict
 from tasks.describe import describe_case
@@ -24,14 +30,19 @@ LONG_COMPILATION = (
     "the compiler unrolls the whole tile and each tl.static_range: take smaller blocks, tl.range in place of "
     "tl.static_range"
 )
+WRITE_IT = "allocate the output with torch.empty and let a kernel of this file write it"
+WAY_ROUND = "the other cases launched a kernel: this one takes a path round it; let the kernel do it too"
+LETS_PASS = "its mask lets these lanes pass: the mask, the offsets or a stride is wrong"
+ODD = re.compile(r"(?:Odd )?Odd\(kind='([^']*)'\)")  # a value that is no tensor, number, list or tuple
 
 
 def diagnose(task: Task, verdict: Verdict, source: str, characters: int = CHARACTERS_MAX) -> str:
     """The text for a judged candidate, correct ones included, of at most so many characters."""
     if verdict.failure is None:
-        lines = efficiency_lines(task, verdict.traffic, verdict.usage, verdict.builds)
+        first = [build for build in verdict.builds if build.target == verdict.builds[0].target]
+        lines = efficiency_lines(task, verdict.traffic, verdict.usage, first)
         return fitted([Part("correct"), *(Part(line, EVIDENCE) for line in lines)], characters)
-    parts = _failure(task, verdict.failure, source)
+    parts = _failure(task, verdict, verdict.failure, source)
     if verdict.failure.stage is Stage.COMPARE:
         parts += [Part(f"note: {warning}", NOTE) for warning in verdict.warnings[:2]]
     return fitted(parts, characters)
@@ -42,11 +53,10 @@ def diagnose_static(finding: StaticFinding, source: str, characters: int = CHARA
     assert finding.reason is not None
     status = Status.COMPILE_ERROR if finding.reason is Reason.SYNTAX_ERROR else Status.REJECTED
     parts = [_headline(status, finding.reason, Stage.STATIC), Part(finding.message)]
-    if finding.reason is Reason.SYNTAX_ERROR and "```" in source:
-        parts.append(Part("hint: the source holds a Markdown fence; it must be the code alone", EVIDENCE))
+    if finding.reason is Reason.SYNTAX_ERROR and (hint := syntax(finding.message, finding.line, source)):
+        parts.append(Part(f"hint: {hint}", EVIDENCE))
     if finding.reason is Reason.ESCAPE:
-        allowed = "a kernel file imports torch, triton, triton.language and math, and needs nothing else"
-        parts.append(Part(allowed, EVIDENCE))
+        parts.append(Part(escape(finding.message) or "", EVIDENCE))
     return fitted([*parts, Part(_excerpt(source, finding.line, None), PLACE)], characters)
 
 
@@ -61,37 +71,53 @@ def _headline(status: Status, reason: Reason, stage: Stage) -> Part:
     return Part(f"{status}: {reason} (stage: {stage})")
 
 
-def _failure(task: Task, failure: Failure, source: str) -> list[Part]:
+def _failure(task: Task, verdict: Verdict, failure: Failure, source: str) -> list[Part]:
     parts = [_headline(failure.status, failure.reason, failure.stage)]
     if failure.drawn:
         parts.append(Part(f"case: {_case(task, failure.drawn)}", CASE))
     if failure.breach:
-        parts.append(Part(failure.breach.message))
-        if failure.reason in (Reason.TORCH_COMPUTE, Reason.NOT_FROM_KERNEL, Reason.NO_LAUNCH):
-            parts.append(Part("allocate the output with torch.empty and let a kernel of this file write it", EVIDENCE))
-        if failure.mismatch is None and failure.status is Status.REJECTED:
-            parts.append(Part("the values themselves are right", EVIDENCE))
+        parts += _breach(failure.breach, verdict, failure, source)
     if failure.mismatch:
         # that elements are wrong is said by the headline too; with no pattern it is all there is
         generic = failure.reason in (Reason.MISMATCH, Reason.NON_FINITE) and failure.patterns
         result, *more = _mismatch(failure.mismatch, failure.drawn)
         parts += [replace(result, rank=GENERIC if generic else 0), *more]
         ranks = (0 if generic else SECOND, SECOND)
-        parts += [Part(f"pattern: {p.words}", rank) for p, rank in zip(failure.patterns, ranks, strict=False)]
+        words = [pattern.words for pattern in failure.patterns]
+        if failure.reason is Reason.NO_LAUNCH:
+            words = [text.replace(SWAP, "").replace(CHECK, "") for text in words]
+        parts += [Part(f"pattern: {text}", rank) for text, rank in zip(words, ranks, strict=False)]
     told = [stray for stray in failure.strays if stray.get("store") or failure.mismatch]
     parts += [Part(_stray(stray, source), PLACE) for stray in told[:3]]
     return parts + _cause(task.entry, failure, source)
 
 
+def _breach(breach: Breach, verdict: Verdict, failure: Failure, source: str) -> list[Part]:
+    """The rule that was broken, what to do, and whether the values are right besides."""
+    parts = [Part(breach.message)]
+    if failure.reason in (Reason.TORCH_COMPUTE, Reason.NOT_FROM_KERNEL, Reason.NO_LAUNCH):
+        sizes = sizes_by_torch(breach.message, source) if failure.reason is Reason.TORCH_COMPUTE else None
+        parts.append(Part(sizes or WRITE_IT, EVIDENCE))
+    if failure.reason is Reason.NO_LAUNCH and any(row.launches for row in verdict.rows or ()):
+        parts.append(Part(WAY_ROUND, EVIDENCE))
+    if failure.mismatch is None and failure.status is Status.REJECTED:
+        if verdict.numerically_right:
+            parts.append(Part("the values themselves are right", EVIDENCE))
+        elif failure.drawn is not None:
+            parts.append(Part("the values of this case are right", EVIDENCE))
+    return parts
+
+
 def _cause(entry: str, failure: Failure, source: str) -> list[Part]:
     """What was raised, what was lost, or which function is missing."""
     if failure.reason is Reason.NO_ENTRY:
-        defined = ", ".join(map(str, failure.error.get("defined") or [])) or "nothing"
-        return [Part(f"the file must define {entry}; it defines {defined}")]
+        return [Part(no_entry(entry, [str(name) for name in failure.error.get("defined") or []], source))]
     if failure.loss:
-        return _loss(failure)
+        axis = second_axis(scene_of({}, source)) if failure.loss.kind == "deadline" else None
+        return [*_loss(failure), Part(axis or "", EVIDENCE)]
     hidden = failure.drawn is not None and failure.drawn.kind != "public"
-    return _error(failure.error, source, hidden=hidden) if failure.error else []
+    at_import = on_import(failure.error, source) if failure.stage is Stage.LOAD else None
+    return _error(entry, failure.error, source, at_import, hidden=hidden) if failure.error else []
 
 
 def _case(task: Task, drawn: Drawn) -> str:
@@ -100,17 +126,21 @@ def _case(task: Task, drawn: Drawn) -> str:
     return f'{drawn.kind}, of the family "{drawn.case.label}"'
 
 
-def _error(error: Mapping[str, Any], source: str, *, hidden: bool) -> list[Part]:
-    message = shortened(str(error.get("message") or ""), MESSAGE_MAX)
+def _error(entry: str, error: Mapping[str, Any], source: str, at_import: str | None, *, hidden: bool) -> list[Part]:
+    kind, message = str(error.get("type")), shortened(without_paths(str(error.get("message") or "")), MESSAGE_MAX)
+    told = kind if message.rstrip(": ") == kind else f"{kind}: {message}".rstrip(": ")
     if hidden:
         error = without_values(error)
     place = _excerpt(source, error.get("line"), error.get("column"), str(error.get("text") or ""))
-    hint = hint_for(error, source)
+    hint = hint_for(error, source, entry)
+    if at_import and hint == ON_CPU:  # an example has no inputs to follow
+        hint = None
     return [
-        Part(f"{error.get('type')}: {message}".rstrip(": ")),
+        Part(told),
         Part(place, PLACE),
         Part(launch_line(error) or "", LAUNCH),
         Part(f"hint: {hint}" if hint else "", EVIDENCE),
+        Part(f"hint: {at_import}" if at_import else "", EVIDENCE),
     ]
 
 
@@ -140,8 +170,9 @@ def _mismatch(mismatch: Mismatch, drawn: Drawn | None) -> list[Part]:
             return [Part(f"{name}: {coarse} elements differ from the reference by more than the error budget")]
         if mismatch.reason is Reason.NON_FINITE:
             return [Part(f"{mismatch.message}, in {coarse} elements")]
-        return [Part(mismatch.message)]
-    parts = [Part(mismatch.message + (f" ({mismatch.fraction:.1%})" if mismatch.fraction is not None else ""))]
+        return [Part(ODD.sub(r"an object of type \1", mismatch.message))]
+    message = ODD.sub(r"an object of type \1", mismatch.message)
+    parts = [Part(message + (f" ({mismatch.fraction:.1%})" if mismatch.fraction is not None else ""))]
     if mismatch.index is not None:
         words = f"worst element: {list(mismatch.index)}: got {mismatch.got}, expected {mismatch.expected}"
         parts.append(Part(words, EVIDENCE))
@@ -162,8 +193,9 @@ def _stray(stray: Mapping[str, Any], source: str) -> str:
     where = _excerpt(source, stray.get("line"), None)
     told = (
         f"kernel {stray.get('kernel')} {verb} outside {stray.get('nearest')}: {stray.get('lanes')} lanes, up to "
-        f"{stray.get('bytes_off')} bytes beyond its end; mask the lanes that have no element"
+        f"{stray.get('bytes_off')} bytes beyond its end; "
     )
+    told += LETS_PASS if masked(source, stray.get("line")) else "mask the lanes that have no element"
     return f"{told}\n{where}" if where else told
 
 
@@ -184,5 +216,5 @@ def _loss(failure: Failure) -> list[Part]:
         return [Part(f"the worker's answer was malformed: {loss.detail}")]
     code = failure.error.get("exit_code")
     how = f"signal {-code}" if isinstance(code, int) and code < 0 else f"exit code {code}"
-    log = [Part(f"its last output: {failure.log.strip()[-500:]}", PLACE)] if failure.log.strip() else []
+    log = [Part(f"its last output: {without_paths(failure.log.strip()[-500:])}", PLACE)] if failure.log.strip() else []
     return [Part(f"the process ended during {loss.during} ({how})"), *log]

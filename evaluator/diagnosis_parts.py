@@ -12,6 +12,8 @@ GAP = "\n[...]\n"
 ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]|\x1b\[[0-9;]*[A-Za-z]")
 FOLDER = re.compile(r"(/[\w.\-]+)+/(?=candidate\.py)")
+ORIGIN = re.compile(r" \((?:/[^()\n]*|unknown location)\)")  # of a module that an import looked into
+PATH = re.compile(r"(?<![\w.)\]])(?:/[\w.+\-]+){2,}/(?=[\w\-]+\.\w+)")
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ def shortened(text: str, characters: int) -> str:
 def clean(text: str) -> str:
     """Without control characters, addresses and folders."""
     return FOLDER.sub("", ADDRESS.sub("0x...", CONTROL.sub("", text)))
+
+
+def without_paths(text: str) -> str:
+    """A message or a log without where this machine keeps its files: names of files stay."""
+    return PATH.sub("", ORIGIN.sub("", text))
 
 
 def _joined(parts: Sequence[Part]) -> str:

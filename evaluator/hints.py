@@ -39,6 +39,7 @@ RULES: tuple[Callable[[Scene], str | None], ...] = (
     host.block_pointer,
     python.none_argument,
     kernel.program_axis,
+    kernel.cast,
     names.missing_attribute,
     names.host_function,
     python.keyword,
@@ -54,6 +55,7 @@ RULES: tuple[Callable[[Scene], str | None], ...] = (
     python.operator,
     python.construct,
 )
+ON_CPU = "a tensor of the launch is on the CPU: make it with device=x.device"
 WORDS: tuple[tuple[str, str], ...] = (
     (r"arange.*constexpr|of type .?.?constexpr", "a value that sets a shape must be a parameter `NAME: tl.constexpr`"),
     (r"incompatible dimensions|[Cc]annot broadcast", "make the shapes agree with [:, None] and [None, :]"),
@@ -63,7 +65,7 @@ WORDS: tuple[tuple[str, str], ...] = (
         "give them both axes with [:, None] and [None, :]",
     ),
     (r"has no len\(\)", "the grid is a tuple of integers: write kernel[(n,)](...)"),
-    (r"cpu tensor", "a tensor of the launch is on the CPU: make it with device=x.device"),
+    (r"cpu tensor", ON_CPU),
     (
         r"PassManager::run failed",
         "a later pass of this compiler fails on the kernel: try other block sizes, or carry less through its loops",
@@ -73,9 +75,10 @@ WORDS: tuple[tuple[str, str], ...] = (
 """For errors whose place is not known."""
 
 
-def hint_for(error: Mapping[str, Any] | str, source: str = "") -> str | None:
-    """One line of advice for an error as a worker reports it, or None for what is not known."""
-    scene = scene_of({"message": error} if isinstance(error, str) else error, source)
+def hint_for(error: Mapping[str, Any] | str, source: str = "", entry: str = "") -> str | None:
+    """One line of advice for an error as a worker reports it, or None for what is not known. `entry` is the function
+    that the task calls."""
+    scene = scene_of({"message": error} if isinstance(error, str) else error, source, entry)
     try:
         for rule in RULES:
             if hint := rule(scene):

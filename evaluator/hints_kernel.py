@@ -207,6 +207,20 @@ def _looks_like_pointer(name: str, address: ast.expr) -> bool:
     return (isinstance(address, ast.Name) and address.id == name) or name.lower().endswith(("ptr", "pointer"))
 
 
+def cast(scene: Scene) -> str | None:
+    """A pointer that is cast, or the bits of a value read by `.view(dtype)`."""
+    call = scene.call
+    if not scene.compiling or call is None or not isinstance(call.func, ast.Attribute) or scene.tl_name(call):
+        return None
+    name, how = ast.unparse(call.func.value)[:40], call.func.attr
+    if how == "to" and (scene.type_of(name).startswith("*") or "cast pointer" in scene.message):
+        return f"`{name}` is a pointer: load first, tl.load({name} + offsets), and cast what is loaded"
+    if how == "view" and call.args and scene.dotted(call.args[0]).startswith("triton.language."):
+        dtype = ast.unparse(call.args[0])
+        return f"the bits of a value as another type are {name}.to({dtype}, bitcast=True); .view takes a shape"
+    return None
+
+
 def wrong_operand(scene: Scene) -> str | None:
     """A pointer where a function takes values, integers where it takes floats, a dtype that is called."""
     call = scene.call

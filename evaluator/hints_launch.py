@@ -6,12 +6,17 @@ import ast
 import re
 from typing import Any
 
+from evaluator.hints_file import entry_is_kernel
 from evaluator.hints_names import SEPARATE
 from evaluator.hints_scene import Scene, is_constexpr, is_jit, names_in
 
 STAGES = 3  # what Triton takes where a launch doesn't say
 PLAIN = re.compile(r"\*|[iu]\d+$|fp\d+$|constexpr$|tensordesc|\(")
 OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "grid", "warmup", "launch_cooperative_grid", "launch_pdl"}
+# what Triton says of a kernel, or a function for kernels, that is called as a plain function
+ON_HOST = (
+    r"outside of the scope of a kernel|_semantic|_builder|@triton\.jit|'(JITFunction|Autotuner|Heuristics)' object is"
+)
 
 
 def shared_memory(scene: Scene) -> str | None:
@@ -67,6 +72,8 @@ def grid(scene: Scene) -> str | None:
     index: ast.expr = call.func.slice
     given = scene.bindings.get(index.id, [index])[-1] if isinstance(index, ast.Name) else index
     size = given.body if isinstance(given, ast.Lambda) else given
+    if isinstance(size, ast.Tuple) and re.search(r"not '?tuple'?", scene.message):
+        return "the grid is one tuple of integers, and a block size is an argument: write kernel[grid](..., BLOCK=64)"
     if isinstance(size, (ast.Tuple, ast.List)) or not _is_number(size):
         return None
     shown = ast.unparse(size)
@@ -91,17 +98,42 @@ def arguments(scene: Scene) -> str | None:
     if missing:
         fixed = [p.arg for p in missing if is_constexpr(p)]
         example = f", as {fixed[0]}=64" if fixed and fixed[0].isupper() else ""
+        assert isinstance(call.func, ast.Subscript)
+        if isinstance(call.func.slice, ast.Tuple) and {p.arg for p in missing} & set(names_in(call.func.slice)):
+            example += "; what stands in [] is the grid alone"
         return f"the launch doesn't pass {', '.join(f'`{p.arg}`' for p in missing[:6])}{example}"
     unknown = [name for name in _keywords(call) if name not in {p.arg for p in parameters} | OPTIONS]
     return f"the kernel has no parameter `{unknown[0]}`" if unknown and "unrecognised" in scene.message else None
+
+
+def second_axis(scene: Scene) -> str | None:
+    """A launch `kernel[n, 1024]` whose second number is meant for a block size: 1024 programs do the same."""
+    for call in ast.walk(scene.tree):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Subscript):
+            continue
+        name, sizes = call.func.value, call.func.slice
+        known = scene.defined(name.id) if isinstance(name, ast.Name) else None
+        if known is None or not is_jit(known) or not isinstance(sizes, ast.Tuple) or len(sizes.elts) != 2:
+            continue
+        axes = [n for n in ast.walk(known) if scene.tl_name(n) == "program_id" and isinstance(n, ast.Call)]
+        asked = [scene.number(n.args[0] if n.args else n.keywords[0].value if n.keywords else None) for n in axes]
+        if set(asked) <= {0} and not (isinstance(sizes.elts[1], ast.Constant) and sizes.elts[1].value == 1):
+            return (
+                f"`{known.name}[{ast.unparse(sizes)[:40]}]`: the second number of the grid counts programs along axis "
+                "1, which this kernel never asks for"
+            )
+    return None
 
 
 def on_the_host(scene: Scene) -> str | None:
     """A function of Triton that is called outside a kernel."""
     if scene.compiling or (scene.function is not None and is_jit(scene.function)):
         return None
-    if not re.search(r"outside of the scope of a kernel|_semantic|_builder|@triton\.jit", scene.message):
+    if not re.search(ON_HOST, scene.message):
         return None
+    entry = scene.defined(scene.entry)
+    if scene.error.get("line") is None:  # nothing in the file made the call
+        return entry_is_kernel(scene.entry) if entry is not None and is_jit(entry) else None
     for call in (
         [scene.call] if scene.call else [n for n in ast.walk(scene.node or scene.tree) if isinstance(n, ast.Call)]
     ):
@@ -111,6 +143,8 @@ def on_the_host(scene: Scene) -> str | None:
         if name:
             return f"tl.{name} works in a kernel only: use torch here, or decorate the function with @triton.jit"
         known = scene.defined(call.func.id) if isinstance(call.func, ast.Name) else None
+        if known is not None and known is entry and is_jit(known):
+            return entry_is_kernel(known.name)
         if known is not None and is_jit(known):
             return f"`{known.name}` is a kernel: launch it with a grid, {known.name}[(n,)](...)"
     return None

@@ -6,6 +6,7 @@ import ast
 import difflib
 import re
 
+from evaluator.hints_file import KNOWN, NEEDS, stands_alone
 from evaluator.hints_scene import LANGUAGE, Scene, is_jit, names_in
 
 LIBDEVICE = "with `from triton.language.extra import libdevice`"
@@ -101,6 +102,12 @@ BUILTINS = {
     "enumerate": "loop over range()",
     "sorted": "use tl.sort(x)",
 }
+IMPORTS = {
+    "torch": "import torch",
+    "triton": "import triton",
+    "tl": "import triton.language as tl",
+    "math": "import math",
+}
 SIZES = {"shape", "size", "stride", "strides", "numel", "dim", "ndim"}
 
 
@@ -127,12 +134,20 @@ def missing_function(scene: Scene) -> str | None:
 def missing_module(scene: Scene) -> str | None:
     """An import of a package that isn't there, or of a name that only `typing` has."""
     if scene.cause in ("ModuleNotFoundError", "ImportError"):
-        return "a kernel file imports torch, triton, triton.language and math, and needs nothing else"
+        if said := re.search(r"cannot import name '(\w+)' from '([\w.]+)'", scene.message):
+            return f"{said[2]} has no `{said[1]}`: leave the import out"
+        if (said := re.search(r"No module named '([\w.]+)'", scene.message)) and said[1].split(".")[0] not in KNOWN:
+            return stands_alone(said[1])
+        if said and "." in said[1]:
+            return f"there is no `{said[1]}` here: write what you need of it as kernels of this file"
+        return NEEDS
     said = re.search(r"name '(\w+)' is not defined", scene.message) if scene.cause == "NameError" else None
     if said and said[1] in ("Optional", "Union", "Tuple", "List", "Any", "Callable", "Sequence", "Dict"):
         return f"import it: from typing import {said[1]}"
     if said and said[1] == "Tensor":
         return "write torch.Tensor"
+    if said and said[1] in IMPORTS and not scene.compiling:
+        return f"import it: {IMPORTS[said[1]]}"
     return None
 
 

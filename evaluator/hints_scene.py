@@ -31,6 +31,7 @@ class Scene:
     node: ast.AST | None = None
     above: tuple[ast.AST, ...] = ()
     modules: Mapping[str, str] = field(default_factory=dict)
+    entry: str = ""
 
     @property
     def compiling(self) -> bool:
@@ -130,8 +131,9 @@ class Scene:
         return None
 
 
-def scene_of(error: Mapping[str, Any], source: str) -> Scene:
-    """The scene of an error as a worker reports it; without a node where the place isn't in `source`."""
+def scene_of(error: Mapping[str, Any], source: str, entry: str = "") -> Scene:
+    """The scene of an error as a worker reports it; without a node where the place isn't in `source`. `entry` is the
+    function that the task calls."""
     text = str(error.get("message") or "")
     text = text if len(text) <= WORDS_MAX else f"{text[: WORDS_MAX // 2]}\n{text[-WORDS_MAX // 2 :]}"
     facts = (str(error.get("kind") or ""), str(error.get("cause") or ""), text, error)
@@ -140,7 +142,7 @@ def scene_of(error: Mapping[str, Any], source: str) -> Scene:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Scene(*facts)
     node, above = _at(tree, error)
-    return Scene(*facts, tree, node, above, imported_names(ast.walk(tree)))
+    return Scene(*facts, tree, node, above, imported_names(ast.walk(tree)), entry)
 
 
 def names_in(node: ast.AST) -> list[str]:

@@ -172,6 +172,11 @@ class Leaf:
     ) -> float:
         """How unlikely it is that wrong values agree with what was got by chance, in bits: for each distinct value
         besides 0, how many times the room between the two goes into the error. NaN counts for little: it spreads."""
+        if self.native.dtype is torch.bool:
+            # each element that agrees tells as much as its value is rare among those that were guessed
+            share = values.double().mean()
+            rare = torch.where(values != 0, share, 1 - share)[agreeing]
+            return float(-rare.log2().sum())
         finite = agreeing & torch.isfinite(self.error)
         if not finite.any():
             # the same elements NaN or infinite, and not all of them
@@ -253,7 +258,8 @@ def _budgets(task: Task, seen: Seen, coarse: float) -> dict[str, torch.Tensor] |
             found[name] = zero
         elif isinstance(judge, Elementwise):
             slack = judge.slack(**arguments) if judge.slack else 0.0
-            found[name] = judge._budget(native, exact[name], slack, sizes.get(name, exact[name].abs()))
+            budget = judge._budget(native, exact[name], slack, sizes.get(name, exact[name].abs()))
+            found[name] = budget.nan_to_num(0.0, 0.0, 0.0)  # no room where the right value is NaN or infinite
         else:
             largest = exact[name].abs().nan_to_num(0.0, 0.0, 0.0).max() if native.numel() else zero
             found[name] = zero + coarse * largest.double()

@@ -41,7 +41,7 @@ def _end(wrong: torch.Tensor) -> Pattern | None:
         length, first, last = lines.shape[0], int(hit[0]), int(hit[-1])
         if length < FEWEST or last - first + 1 > length // 2 or lines[first : last + 1].double().mean() < DENSE:
             continue
-        if last == length - 1:
+        if last == length - 1 and (first == last or _whole_tiles(first, length - first)):
             end = "the last index" if first == last else "the last tile"
             words = f"only {end} {where} is wrong: the grid or a loop misses a partial tile, or its mask is off"
             return Pattern(PatternName.LAST_TILE, words)
@@ -49,6 +49,12 @@ def _end(wrong: torch.Tensor) -> Pattern | None:
             words = f"only the first index {where} is wrong: indices must start at 0"
             return Pattern(PatternName.SHIFTED, words)
     return None
+
+
+def _whole_tiles(first: int, tail: int) -> bool:
+    """Whether tiles of one size, a power of two that holds the tail, end just ahead of it."""
+    tile = first & -first
+    return tile >= max(FEWEST, tail)
 
 
 def _kth(wrong: torch.Tensor, unwritten: bool) -> Pattern | None:

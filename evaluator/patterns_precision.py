@@ -16,8 +16,13 @@ from tasks.task import Task
 SMALL = 1 / 64  # relative errors beyond this are no matter of precision
 FEW = 8
 CORRELATED = 0.7  # between errors and right values: then it is a scale that is off
+AROUND_ONE = 16 * EPS  # errors that float32 makes in numbers near 1: no half leaves these in small results
 FLOAT32_SIZED = 64 * EPS  # relative errors that float32 makes in short sums, and halves do not
-LOST = "precision is lost on the way (a cast to half, tf32)"
+LOST = "precision is lost on the way (a cast to half, tf32, or a difference of nearly equal numbers)"
+CANCELLED = (
+    "float32's own rounding is in the way: a difference of nearly equal numbers, as in 1 - erf(x) or log(1 + x), or "
+    "another formula that loses digits"
+)
 IN_FLOAT32 = "they have the size of float32's in a float64 result: compute, accumulate and store in float64"
 TF32 = ' or TF32 (the default of tl.dot for float32: write input_precision="ieee")'
 ROUNDED = {torch.float16: "float16", torch.bfloat16: "bfloat16"}
@@ -129,13 +134,17 @@ def _small_errors(leaf: Leaf) -> str | None:
         return None
     if float(exact.std()) > 0 and abs(float(torch.corrcoef(torch.stack([error, exact]))[0, 1])) > CORRELATED:
         return None
-    cause = _cause(largest, float64=leaf.native.dtype is torch.float64)
+    cancels = leaf.native.dtype is torch.float32 and float(error.abs().max()) < AROUND_ONE
+    cancels = cancels and float((error / exact).abs().max()) > SMALL
+    cause = CANCELLED if cancels else _cause(largest, float64=leaf.native.dtype is torch.float64)
     return f"errors are small, of both signs and nearly everywhere: {cause}"
 
 
 def _cause(largest: float, *, float64: bool) -> str:
     """Where precision is lost, by the largest relative error."""
-    return IN_FLOAT32 if float64 and largest < FLOAT32_SIZED else LOST
+    if largest < FLOAT32_SIZED:  # too small for a half or TF32
+        return IN_FLOAT32 if float64 else CANCELLED
+    return LOST
 
 
 def _truncated(leaf: Leaf) -> torch.Tensor:

@@ -13,6 +13,8 @@ CONSTANT = 1e-3  # relative spread of a factor or an offset that still counts as
 EXACTLY = 1e-5
 FEW = 4  # so many elements and their agreement is no coincidence
 ROOT, LN2 = math.sqrt(2), math.log(2)
+# what to mend in a store: no advice where no kernel was launched
+SWAP, CHECK = "; swap them in the store's offsets", ": check the output's offsets"
 PLAIN = {2.0: "2", 0.5: "1/2", 4.0: "4", 0.25: "1/4", 3.0: "3", 1 / 3: "1/3", 127.0: "127", 128.0: "128", 255.0: "255"}
 PLAIN |= {ROOT: "sqrt(2)", 1 / ROOT: "1/sqrt(2)", LN2: "ln 2", 1 / LN2: "1/ln 2"}
 
@@ -27,7 +29,7 @@ def moved(leaf: Leaf) -> Iterator[Pattern]:
         if exact.shape[dim] > 2 and leaf.explained_by(exact.flip(dim)):
             yield Pattern(PatternName.MISPLACED, f"the right values in reverse order along {along(exact, dim)}")
     if leaf.wrong.double().mean() > 0.5 and _same_multiset(leaf):
-        yield Pattern(PatternName.MISPLACED, "the right values, stored at wrong places: check the output's offsets")
+        yield Pattern(PatternName.MISPLACED, f"the right values, stored at wrong places{CHECK}")
 
 
 def related(leaf: Leaf, counts: Collection[int] = ()) -> Iterator[Pattern]:
@@ -69,7 +71,7 @@ def _transposed(leaf: Leaf) -> Iterator[Pattern]:
     pairs = [(i, j) for j in range(len(shape)) for i in range(j) if shape[i] > 1 and shape[j] > 1]
     for i, j in reversed(pairs):
         if leaf.explained_by(leaf.exact.transpose(i, j).reshape(shape)):
-            words = f"transposed: dimensions {i} and {j} of the output changed places; swap them in the store's offsets"
+            words = f"transposed: dimensions {i} and {j} of the output changed places{SWAP}"
             yield Pattern(PatternName.TRANSPOSED, words)
 
 

@@ -42,7 +42,7 @@ REASONS: dict[Reason | str, tuple[str, tuple[str, ...]]] = {
     Reason.SYNTAX_ERROR: ("x = (1\n", ("line 1: x = (1",)),
     "syntax_error, fenced": (f"```python\n{GOOD}```\n", ("hint: the source holds a Markdown fence",)),
     Reason.ESCAPE: (changed((RETURN, "import os; os._exit(0)")), ("a kernel file imports torch", "line 18: ")),
-    Reason.LOAD_ERROR: ("import no_such_module\n" + GOOD, ("line 1: import", "hint: a kernel file imports torch")),
+    Reason.LOAD_ERROR: ("import no_such_module\n" + GOOD, ("line 1: import", "hint: this file stands alone")),
     Reason.NO_ENTRY: (changed(("def double(", "def twice(")), ("must define double; it defines twice",)),
     Reason.COMPILATION: (
         changed(("2 * x", "tl.tanh(x)")),
@@ -95,7 +95,7 @@ HINTS = {
     "pointer": "a loaded value as a pointer", "wrong_operand": "exp of integers", "dot": "a small dot",
     "reduction": "a scalar reduced", "foreign_dtype": "a torch dtype", "operator": "a pointer as a number",
     "construct": "break", "missing_module": "no such package", "odd_argument": "a dtype as argument",
-    "none_argument": "None added",
+    "none_argument": "None added", "cast": "a pointer cast",
 }  # fmt: skip
 
 TWICE = ROW.replace(
@@ -135,8 +135,8 @@ WRITTEN: dict[Reason, tuple[Failure, tuple[str, ...]]] = {
         ("the call took more than 9 s", PUBLIC),
     ),
     Reason.PROTOCOL: (lost(Reason.PROTOCOL, Status.REJECTED, "protocol", "9"), ("worker's answer was malformed: 9",)),
-    Reason.SURVIVORS: (breached(Reason.SURVIVORS), (PUBLIC, RIGHT)),
-    Reason.NOT_REPRODUCIBLE: (breached(Reason.NOT_REPRODUCIBLE), (PUBLIC, RIGHT)),
+    Reason.SURVIVORS: (breached(Reason.SURVIVORS), (PUBLIC, "the values of this case are right")),
+    Reason.NOT_REPRODUCIBLE: (breached(Reason.NOT_REPRODUCIBLE), (PUBLIC, "the values of this case are right")),
     Reason.OVERWRITTEN: (breached(Reason.OVERWRITTEN), (PUBLIC, "overwritten (stage: contract)")),
     **{
         reason: (
@@ -149,7 +149,7 @@ WRITTEN: dict[Reason, tuple[Failure, tuple[str, ...]]] = {
 
 
 def verdict(failure: Failure | None, **more: Any) -> Verdict:
-    facts: dict[str, Any] = dict.fromkeys(Verdict.__dataclass_fields__) | {"warnings": ()} | more
+    facts: dict[str, Any] = dict.fromkeys(Verdict.__dataclass_fields__) | {"warnings": (), "rows": ()} | more
     return Verdict(**{**facts, "failure": failure})
 
 

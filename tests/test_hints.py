@@ -126,7 +126,23 @@ MISTAKES: dict[str, tuple[str, tuple[str, ...]]] = {
         ("`*size` holds one tuple", "size[0]"),
     ),
     "exp of integers": (source("x = tl.exp(tl.arange(0, BLOCK))"), ("tl.exp takes float32",)),
-    "no such package": (source(X, top="import no_such_module\n"), ("a kernel file imports torch",)),
+    "no such package": (source(X, top="import no_such_module\n"), ("no module `no_such_module` beside it",)),
+    "a name that a module lacks": (source(X, top="from typing import Number\n"), ("typing has no `Number`",)),
+    "a part of Triton that is gone": (source(X, top="import triton.ops\n"), ("no `triton.ops` here",)),
+    "torch not imported": (source(X).replace("import torch\n", ""), ("import it: import torch",)),
+    "the entry is a kernel": (
+        source(X).replace("def double", "@triton.jit\ndef double"), ("the entry `double` is a kernel", "plain function")
+    ),
+    "an autotuned kernel called": (
+        source(X, top="@triton.autotune([triton.Config({})], [])", launch="kernel(x, y, n, BLOCK=64)"),
+        ("`kernel` is a kernel: launch it",),
+    ),
+    "a block size in the grid": (source(X, launch=LAUNCH.replace("(1,)", "(1,), 64")), ("kernel[grid](",)),
+    "a block size only in the grid": (
+        source(X, host="BLOCK = 64", launch="kernel[1, BLOCK](x, y, n)"), ("`BLOCK`", "what stands in [] is the grid")
+    ),
+    "a pointer cast": (source("x = x_ptr.to(tl.float32)"), ("`x_ptr` is a pointer: load first",)),
+    "bits by view": (source(X, "x = x.view(tl.int32)"), ("x.to(tl.int32, bitcast=True)",)),
     "a dtype as argument": (
         source(X, takes=f"{PARAMETERS}, D=0", launch=f"{LAUNCH[:-1]}, D=x.dtype)"), ("`D` is a dtype",)
     ),

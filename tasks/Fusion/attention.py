@@ -76,6 +76,8 @@ def hidden(draw: Draw) -> Iterator[Case]:
     yield Case("heads inside", (q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)))
     q, k, v = tensors(draw, 1, 2, long=long, deep=deep)
     yield Case("strided and transposed", (draw.strided(q), k.mT.contiguous().mT, draw.strided(v)))
+    wide = 2 * draw.size(17, 23) + 1
+    yield Case("heads of 35 to 47", tensors(draw, 2, long=9, deep=wide, wide=wide + 4))
     q, k, v = tensors(draw, 1, 2, long=9, deep=deep)
     q[0, 1, 4, 2] = math.nan
     yield Case("NaN in a query", (q, k, v))

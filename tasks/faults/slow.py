@@ -33,7 +33,7 @@ def load_twice(code: Code) -> str | None:
             statement = code.statement(call)
             if isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr)) and code.begins_line(statement):
                 once_more = code.segment(call)[:-1].rstrip().rstrip(",")
-                edits.append(code.before(statement, f"again = {once_more}, volatile=True)"))
+                edits.append(code.before(statement, f"again_{len(edits)} = {once_more}, volatile=True)"))
     return code.edited(edits)
 
 
