@@ -162,3 +162,9 @@ def test_a_result_of_another_type_is_named(evaluator: Evaluator) -> None:
     odd = changed(("return y", "return Own()"), ("def double(", "class Own: pass\n\n\ndef double("))
     diagnosis = evaluator.evaluate(double_task(), odd).diagnosis
     assert "got an object of type Own" in diagnosis and "Odd" not in diagnosis
+
+
+def test_an_exception_does_not_hide_that_torch_computed(evaluator):
+    said = evaluator.evaluate(double_task(), changed(("return y", "(y * 1).no_such_thing")))
+    assert said.reason == "exception"
+    assert "note: what torch mul did must be done in Triton too" in said.diagnosis

@@ -23,7 +23,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "Quantization/layernorm_w8a8",
     ): "the two roundings differ at halves only, and there the task allows either, as in matmul_w8a8",
     ("unmasked_load", "Math/bitwise_and_binomial"): (
-        "what lies past the end is loaded into lanes of their own, whose results no store writes: a warning, as anywhere"
+        "what lies past the end is loaded into lanes of their own, whose results no store writes: it is a warning"
     ),
     ("ignored_argument", "Activation/gelu_int8"): (
         "both forms of GELU truncate to the same int8 for every input, up to the neighbour that the task allows"

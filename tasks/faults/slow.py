@@ -27,7 +27,7 @@ scratch = torch.empty_like({name})
 
 def load_twice(code: Code) -> str | None:
     """Every load is done once more, for nothing; volatile, so that no compiler merges the two."""
-    edits = []
+    edits: list[Edit] = []
     for kernel in code.kernels:
         for call in calls(kernel, "load"):
             statement = code.statement(call)
