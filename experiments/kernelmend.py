@@ -23,7 +23,7 @@ usage: kernelmend COMMAND ...
   tasks        list and show tasks                  python -m tasks
   evaluator    judge one source file                python -m evaluator
   agents       methods, adapters, prompts           python -m agents
-  experiments  runs: tables, replays, imports       python -m experiments
+  experiments  runs: matrices, tables, reports      python -m experiments
 
 examples:
   kernelmend run --method geak --rounds 5 --tasks Math/softmax
