@@ -34,6 +34,7 @@ CANDIDATE_COLUMNS = (
     *PLACE,
     *VERDICT,
     "launches",
+    "public_right",
     "device",
     *(f"recorded_{name}" for name in RECORDED),
     *TIMES,
@@ -95,8 +96,9 @@ def export(
 def candidate_rows(run: Run) -> Iterator[Row]:
     """A row for each candidate and each imported source, by task and index; columns in `CANDIDATE_COLUMNS`.
 
-    `launches` is the sum over the cases, None where there was no case. An imported source that was not judged here has
-    no verdict; one without a verdict of its origin has no recorded one.
+    `launches` is the sum over the cases, `public_right` whether the values of all public cases were compared and right,
+    however they came about; both are None where there was no case. An imported source that was not judged here has no
+    verdict; one without a verdict of its origin has no recorded one.
     """
     for task in run.tasks:
         events = run.events(task)
@@ -144,6 +146,8 @@ def _candidate_row(task: str, own: LoggedCandidate | None, imported: ImportedSou
         row |= {name: getattr(verdict, name) for name in (*VERDICT, "device", *TIMES)}
         row["parents"] = list(own.parents)
         row["launches"] = sum(case.launches for case in verdict.cases) if verdict.cases else None
+        shown = [case.right for case in verdict.cases if case.kind == "public"]
+        row["public_right"] = all(right is True for right in shown) if shown else None
         row["diagnosis"] = next(iter(verdict.diagnosis.splitlines()), "")
     return row
 

@@ -89,6 +89,7 @@ def test_candidates_are_the_logs_in_both_formats(run: Run, tmp_path: Path, capfd
         assert row["status"] == cells["status"] == str(one.evaluation.status)
         assert row["speedup"] == one.evaluation.speedup and cells["correct"] == str(one.correct)
         assert row["launches"] == (1 if one.evaluation.cases else None) and row["recorded_correct"] is None
+        assert row["public_right"] is (one.evaluation.cases[0].right if one.evaluation.cases else None)
         assert cells["simulated"] == "True"
     assert {cells["speedup"] for cells in as_csv} == {"", repr(SPEEDUP)}
     assert [row["parents"] for row in as_json[3:6]] == [[0], [1], [2]]
