@@ -59,6 +59,10 @@ class Cell:
         """The tasks with a correct kernel."""
         return frozenset(task for task, each in self.verdicts.items() if any(v.evaluation.correct for v in each))
 
+    def reached(self, task: str, outcome: str) -> bool:
+        """Whether a candidate for the task is `correct`, `compiled`, `called` or `numerically_right`."""
+        return any(getattr(one.evaluation, outcome) for one in self.counted(task))
+
     def counted(self, task: str) -> list[LoggedVerdict]:
         """A task's verdicts without those that the machine broke, which count against nobody."""
         return [one for one in self.verdicts[task] if one.evaluation.status is not Status.INFRA_ERROR]

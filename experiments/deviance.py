@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agents.report_table import PLAIN_WIDTH, many
+from experiments.commands.output import write_json
 from tasks.errors import UserError, unknown
 
 if TYPE_CHECKING:
@@ -171,13 +171,19 @@ def _checks(correct: Counts, rows: Counts, parts: Sequence[Part], null: float) -
 
 
 def deviance(
-    cells: Sequence[Cell], *, by: str | None = None, without: Sequence[str] = (), out: Path | None = None
+    cells: Sequence[Cell],
+    *,
+    by: str | None = None,
+    without: Sequence[str] = (),
+    of: str = "correct",
+    out: Path | None = None,
 ) -> int:
     """Prints what category and `by` (method, model, or cell: each run by itself) explain of the cells' correctness, and
     the same without levels that are never correct. A cell without any verdict is left out. Returns exit code 0.
 
     By default `by` is what differs, cell where both or neither do. `without` names levels and categories to leave out.
-    `out` is a new JSON file. Raises UserError for a mistake in these.
+    `of` is a lower bar that counts as correct (`Cell.reached`). `out` is a new JSON file. Raises UserError for a
+    mistake in these.
     """
     from experiments.deviance_fit import Row
 
@@ -192,7 +198,7 @@ def deviance(
     if factor == "cell" and len({cell.label for cell in cells}) < len(cells):
         raise UserError("two of these runs have the same name; rename one's folder, or choose --by method or model")
     rows = [
-        Row(task, str(getattr(cell, named)), task in cell.solved, bool(cell.counted(task)))
+        Row(task, str(getattr(cell, named)), cell.reached(task, of), bool(cell.counted(task)))
         for cell in cells
         for task in cell.tasks
     ]
@@ -202,12 +208,14 @@ def deviance(
     never = found[()].never
     if never and found[()].parts:
         found[never] = decompose(_left(rows, never), factor)
+    if of != "correct":
+        print(f"A row counts as correct here when its kernel is {of.replace('_', ' ')}, whatever else is wrong.")
     print("\n".join(_head(cells, rows, factor, [*without, *silent])), end="\n\n")
     for gone, one in found.items():
         print("\n".join(_block(gone, one)), end="\n\n")
     print(LEGEND, end="")
     if out:
-        _write(out, _json(cells, rows, factor, [*without, *silent], found))
+        write_json(out, {"of": of, **_json(cells, rows, factor, [*without, *silent], found)})
     return 0
 
 
@@ -288,11 +296,3 @@ def _json(cells: Sequence[Cell], rows: Sequence[Row], factor: str, left_out: Seq
         "categories": _rates(rows, "category"),
         "decompositions": [{"without": list(gone), **asdict(one)} for gone, one in found.items()],
     }
-
-
-def _write(out: Path, data: Any) -> None:
-    try:
-        with out.open("x", encoding="utf-8") as file:
-            file.write(json.dumps(data, indent=1, allow_nan=False) + "\n")
-    except OSError as error:
-        raise UserError(f"can't write {out}: {error.strerror}") from error

@@ -238,7 +238,10 @@ TASKS = ("Math/softmax", "Activation/gelu_bf16", "Math/log1p", "Activation/relu"
 @pytest.fixture
 def imports(tmp_path: Path) -> Path:
     for model, right in RIGHT.items():
-        sources = [Foreign(task, "x = 1\n", recorded=Recorded(correct=at < right)) for at, task in enumerate(TASKS)]
+        sources = [
+            Foreign(task, "x = 1\n", recorded=Recorded(correct=at < right, compiled=model == "poor"))
+            for at, task in enumerate(TASKS)
+        ]
         import_run(tmp_path / "all" / model, Import(sources, model, {"reader": "test"}))
     return tmp_path / "all"
 
@@ -297,3 +300,10 @@ def test_a_simulation_and_rows_without_a_verdict_are_told(
     run.path.rename(tmp_path / "again" / "good")
     assert main(["deviance", str(tmp_path / "again" / "good"), str(imports / "good"), "--by", "model"]) == 0
     assert "model: tests/answers " in capsys.readouterr().out
+
+
+def test_a_lower_bar_counts_more_rows(imports: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["deviance", str(imports), "--of", "compiled"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("A row counts as correct here when its kernel is compiled")
+    assert "model: bad 0/4, good 3/4, poor 4/4\n" in text

@@ -29,6 +29,12 @@ def flags(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a level or a category to leave out; again for more",
     )
+    add(
+        "--of",
+        default="correct",
+        choices=("correct", "called", "compiled", "numerically_right"),
+        help="what counts as correct: a lower bar where hardly anything passes the whole one",
+    )
     add("--out", type=Path, metavar="FILE.json", help="the figures as a new JSON file")
     recorded_flag(command)
 
@@ -38,4 +44,4 @@ def run(arguments: argparse.Namespace) -> int:
     from experiments.deviance import deviance
 
     cells = cells_of(arguments.runs, recorded=arguments.recorded)
-    return deviance(cells, by=arguments.by, without=arguments.without, out=arguments.out)
+    return deviance(cells, by=arguments.by, without=arguments.without, of=arguments.of, out=arguments.out)
