@@ -36,13 +36,14 @@ class Foreign:
 
 @dataclass(frozen=True)
 class Import:
-    """What a reader found: sources in the origin's order, the model and the files that they come from, and how many
-    entries it had to leave out, by reason."""
+    """What a reader found: sources in the origin's order, the model and the files that they come from, how many entries
+    it had to leave out, by reason, and what they say of a simulation that they come from."""
 
     sources: Sequence[Foreign]
     model: str
     origin: Mapping[str, Any]
     left_out: Mapping[str, int] = field(default_factory=dict)
+    notice: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ def import_run(folder: Path | None, found: Import) -> tuple[Run, Counts]:
         secret=secrets.token_bytes(32),
         method=METHOD,
         rounds=rounds,
-        simulated=False,
+        simulated=found.notice is not None,
+        notice=found.notice,
         origin={
             **found.origin,
             "unknown": dict(counts.unknown),

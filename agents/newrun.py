@@ -32,13 +32,14 @@ def create_run(
     method: str,
     rounds: int,
     simulated: bool,
+    notice: str | None = None,
     **more: Any,
 ) -> Run:
     """A new run in `folder` (default: `experiments/runs/<time>-<method>-<model>`).
 
     `tasks` are the ids of the task list, `secret` the key of the hidden cases' seeds; `method` is the method's name and
-    `rounds` what it really goes through; `more` goes into `run.json` as it is. Raises UserError when the folder is
-    in use or can't be written.
+    `rounds` what it really goes through; `notice` is what is said of a simulation that isn't our own; `more` goes into
+    `run.json` as it is. Raises UserError when the folder is in use or can't be written.
     """
     try:
         path = _new_folder(folder, f"{method}-{config.model}")
@@ -49,7 +50,7 @@ def create_run(
         "schema": SCHEMA,
         "state": "running",
         "simulated": simulated,
-        "notice": NOTICE.format(model=config.model) if simulated else None,
+        "notice": notice or (NOTICE.format(model=config.model) if simulated else None),
         "started": timestamp(),
         "ended": None,
         "method": method,

@@ -9,6 +9,8 @@ from typing import Any
 from evaluator.timing_records import TaskTiming
 from tasks.outcomes import Reason, Stage, Status
 
+NOT_TRIED = "not tried"
+
 
 @dataclass(frozen=True)
 class CaseRow:
@@ -57,9 +59,10 @@ class Evaluation:
     from every case. `numerically_right`: every compared value was right, even where the contract
     refuses; None when nothing was compared. `traffic` is bytes moved over the minimum, geometric mean over
     the stand-in cases (CPU tier; 1.0 is perfect). `patterns` names what the wrong values look like, the most
-    convincing first. `speedup` over eager is None on the CPU tier. `targets`
-    maps each compile target to "ok" or the first line of its error. `assurance` lists the fences that were
-    up. Times are in seconds; `compile_s` is what the calls waited for the compiler (ptxas runs beside them).
+    convincing first. `speedup` over eager is None on the CPU tier. `targets` maps each compile target to "ok", the
+    first line of its error, or, where the first refused a launch, `NOT_TRIED`; "ok" also where nothing was launched.
+    `assurance` lists the fences that were up. Times are in seconds; `compile_s` is what the calls waited for the
+    compiler (ptxas runs beside them).
     """
 
     task: str

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluator.records import KernelBuild
+from evaluator.records import NOT_TRIED, KernelBuild
 
 
 def builds_said(header: Mapping[str, Any]) -> tuple[KernelBuild, ...]:
@@ -35,12 +35,14 @@ def _build(row: Mapping[str, Any]) -> KernelBuild:
 
 
 def targets_said(built: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """What each target said: the first error that any child met, else ok."""
+    """What each target said: the first error that any child met, else ok. A launch that the first one refuses is not
+    tried with the others: then their ok is `NOT_TRIED`."""
     said: dict[str, str] = {}
     for header in built:
         for name, outcome in _strings(header.get("targets")).items():
             said[name] = outcome if said.get(name, "ok") == "ok" else said[name]
-    return said
+    first = next(iter(said.values()), "ok")
+    return {name: NOT_TRIED if outcome == "ok" != first else outcome for name, outcome in said.items()}
 
 
 def strays_said(header: Mapping[str, Any]) -> list[Mapping[str, Any]]:

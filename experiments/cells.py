@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agents.accounts import LoggedReply, LoggedVerdict, own_verdicts, recorded_verdicts, replies_of
 from agents.newrun import ROOT, find_run
-from agents.runfolder import Run, open_run
+from agents.runfolder import Run, open_run, state_of
 from agents.tracker import Account, account
 from tasks.errors import UserError
 from tasks.outcomes import Status
@@ -19,13 +19,15 @@ from tasks.outcomes import Status
 class Cell:
     """One run, finished or not. `label` tells it from the others that were read with it.
 
-    `verdicts` has every task of the task list, in submission order, also one without a verdict; builds and cases are
-    left out of them. `recorded`: they are those of an import's origin. What an import cost is unknown: no replies.
+    `states` are those of `agents.runfolder.Run.state`. `verdicts` has every task of the task list, in submission order,
+    also one without a verdict; builds and cases are left out of them. `recorded`: they are those of an import's origin.
+    What an import cost is unknown: no replies.
     """
 
     run: Run
     label: str
     recorded: bool
+    states: Mapping[str, str]
     verdicts: Mapping[str, tuple[LoggedVerdict, ...]]
     replies: Mapping[str, tuple[LoggedReply, ...]]
 
@@ -49,6 +51,13 @@ class Cell:
     def tasks(self) -> tuple[str, ...]:
         """The denominator of every rate."""
         return tuple(self.verdicts)
+
+    @property
+    def notices(self) -> list[str]:
+        """What must be said wherever its figures are shown: that it is a simulation, that it is not done."""
+        open_tasks = sum(state != "done" for state in self.states.values()) if not self.run.imported else 0
+        unfinished = f"UNFINISHED: {open_tasks} of {len(self.states)} tasks are not done" if open_tasks else None
+        return [said for said in (self.run.simulation_notice, unfinished) if said]
 
     @cached_property
     def account(self) -> Account:
@@ -91,6 +100,9 @@ def _runs_in(name: str) -> list[Run]:
             found = sorted(path.parent for path in folder.glob("*/run.json"))
             if found:
                 return [open_run(path) for path in found]
+            if (folder / "matrix.json").exists():
+                again = f"python -m experiments matrix --resume {folder}"
+                raise UserError(f"{folder} is a matrix of which no run has begun; go on with: {again}")
     return [find_run(name)]
 
 
@@ -102,6 +114,7 @@ def _cell(run: Run, recorded: bool) -> Cell:
         run,
         run.path.name,
         recorded,
+        {task: state_of(each) for task, each in events.items()},
         {task: tuple(read(task, each)) for task, each in events.items()},
         {task: tuple(replies_of(each)) for task, each in events.items()},
     )

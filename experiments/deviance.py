@@ -246,7 +246,7 @@ def _rates(rows: Sequence[Row], name: str) -> dict[str, dict[str, int]]:
 def _head(cells: Sequence[Cell], rows: Sequence[Row], factor: str, left_out: Sequence[str]) -> Iterator[str]:
     counts = f"{many(len(cells), 'cell')}, {many(len({row.task for row in rows}), 'task')}, {many(len(rows), 'row')}"
     yield f"Correctness by {CATEGORY} and {factor}: {counts}, {sum(row.correct for row in rows)} correct"
-    yield from (f"{cell.label}: {cell.run.simulation_notice}" for cell in cells if cell.run.simulation_notice)
+    yield from (f"{cell.label}: {notice}" for cell in cells for notice in cell.notices)
     recorded = [cell.label for cell in cells if cell.recorded]
     unjudged = sum(not row.judged for row in rows)
     differ = len({frozenset(cell.tasks) for cell in cells}) > 1

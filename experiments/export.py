@@ -155,6 +155,8 @@ def _candidate_row(task: str, own: LoggedCandidate | None, imported: ImportedSou
 def _view_cells(view: View) -> Row:
     cells: Row = {name: getattr(view, name) for name in (*RATES, "newly_compiling", "slower_than_eager")}
     cells |= {f"{state}_tasks": view.groups[state].tasks for state in State}
+    if view.newly_compiling is not None:  # a task is called correct in the first round only
+        cells[f"{State.CORRECT}_tasks"] = None
     for state, figure in product(SOLVED, FIGURES):
         mean: Mean | None = getattr(view.groups[state], figure)
         cells |= {f"{state}_{figure}_{name}": getattr(mean, name) if mean else None for name in MEAN}

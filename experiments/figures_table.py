@@ -23,7 +23,8 @@ CHANGES = (State.RESCUED, State.PERSISTENT, State.REGRESSED)
 RATIOS = ("figure", "geometric", "mean", "median", "n")
 LEGEND = """\
 Rates are over all n tasks of the list, with the 95 % Wilson interval; a task without a verdict counts as failing.
-values: tasks whose values are right, also where only the contract refuses the kernel.
+compile: nothing that was launched failed to compile, so a file that launches nothing counts. values: tasks whose
+values are right, also where only the contract refuses the kernel.
 rescued, persistent, regressed: the last round's own candidates against the first's. geometric: the mean with a 95 %
 bootstrap interval; mean: the arithmetic one; n: the correct kernels that were measured, each task's best. slower: those
 with a speedup below 1. fast_p: tasks whose best kernel is correct and more than p times as fast as eager. pass@k: per
@@ -89,8 +90,7 @@ def _heading(rows: Sequence[CellRows]) -> Iterator[str]:
         whose = ", verdicts of its origin" if cell.recorded else ""
         lacking = f", {missing} without a verdict" if missing else ""
         yield f"{cell.label}: method {cell.method}, model {cell.model}, {tasks}, {rounds}{whose}{lacking}"
-        if cell.run.simulation_notice:
-            yield f"{cell.label}: {cell.run.simulation_notice}"
+        yield from (f"{cell.label}: {notice}" for notice in cell.notices)
 
 
 def _tables(rows: Sequence[Row], everything: bool) -> Iterator[tuple[str, Table]]:

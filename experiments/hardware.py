@@ -8,7 +8,7 @@ from functools import cached_property
 from statistics import geometric_mean, median
 
 from agents.efficiency import Mean, mean_of
-from evaluator.records import Evaluation, KernelBuild
+from evaluator.records import NOT_TRIED, Evaluation, KernelBuild
 from evaluator.targets import targets_named
 from experiments.cells import Cell, cells_of
 from experiments.compare import said
@@ -161,7 +161,7 @@ def outcomes_of(one: Evaluation) -> dict[str, str]:
         return {}
     found: dict[str, str] = {}
     for place, (name, outcome) in enumerate(one.targets.items()):
-        if outcome != OK:
+        if outcome not in (OK, NOT_TRIED):
             found[name] = outcome
         elif one.compiled:
             found[name] = OK

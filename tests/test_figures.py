@@ -34,7 +34,7 @@ def cell(verdicts: Verdicts, replies: Mapping[str, Sequence[LoggedReply]] | None
     config = RunConfig("m", "model", 3, tuple(verdicts))
     run = Run(Path("made"), {"method": "m", "simulated": False, "config": config.to_json(), "tasks": list(verdicts)})
     logged = {task: tuple(LoggedVerdict(*one) for one in each) for task, each in verdicts.items()}
-    return Cell(run, "made", False, logged, {task: tuple(each) for task, each in (replies or {}).items()})
+    return Cell(run, "made", False, {}, logged, {task: tuple(each) for task, each in (replies or {}).items()})
 
 
 @pytest.fixture

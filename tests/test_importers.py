@@ -15,7 +15,7 @@ from agents.runfolder import imported_of
 from agents.tracker import State
 from agents.verdicts import Recorded
 from experiments.importers import SEPARATOR, corpus, folder, geak, number, predictions
-from experiments.importing import FORMATS, detect, fingerprint, import_
+from experiments.importing import FORMATS, detect, fingerprint, import_, read
 from tasks.errors import UserError
 
 DATA = Path(__file__).parent / "data" / "imports"
@@ -264,3 +264,15 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
             import_(format, path, tmp_path / "run", None)
         assert said in str(caught.value)
     assert not (tmp_path / "run").exists()
+
+
+def test_what_a_simulation_exported_stays_one(tmp_path: Path) -> None:
+    notice = "SIMULATION: tests/answers; no language model is called. Nothing here is a finding."
+    line = {"file": "Math/softmax.py", "predict": "x = 1\n", "simulated": True, "notice": notice}
+    (tmp_path / "p.jsonl").write_text(json.dumps(line) + "\n")
+    folder = tmp_path / "sources" / "Math"
+    folder.mkdir(parents=True)
+    (folder / "softmax.py").write_text(f"# {notice}\nx = 1\n")
+    for at, path in enumerate((tmp_path / "p.jsonl", tmp_path / "sources")):
+        run, _ = import_run(tmp_path / f"run{at}", read("auto", path, None))
+        assert run.simulated and run.simulation_notice == notice

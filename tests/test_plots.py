@@ -51,7 +51,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
             task: tuple(LoggedVerdict(at, one) for at, each in enumerate(rounds.get(task, ()), 1) for one in each)
             for task in TASKS
         }
-        return Cell(run, label, False, verdicts, {})
+        return Cell(run, label, False, {}, verdicts, {})
 
     return cell
 

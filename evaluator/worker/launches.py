@@ -31,7 +31,7 @@ from evaluator.worker.resources import Resources, code_facts, resources_of
 from evaluator.worker.simulator import Simulator
 from evaluator.worker.streams import streams
 
-AUTOTUNE_CONFIGS_MAX, AUTOTUNE_TRIES_MAX = 4, 24
+AUTOTUNE_CONFIGS_MAX, AUTOTUNE_TRIES_MAX = 2, 24  # that compile, and in all; configurations tie, and the first wins
 COMPILER = str(triton.compiler.compiler.__file__)
 GRID_MAX = (2**31 - 1, 65535, 65535)
 
@@ -69,6 +69,8 @@ class Launcher:
         self.handles = Handles(lambda function, given, grid: self.launch(function, (), given, grid, False), self._used)
         self._tuned: dict[Any, list[bool]] = {}
         """Of each function in the present call, for each configuration that was tried: whether it compiles."""
+        self._elsewhere: set[int] = set()
+        """Kernels that were compiled for the other targets too: those that are launched, not those a tuner tries."""
         self._run = JITFunction.run
 
     @property
@@ -160,6 +162,8 @@ class Launcher:
             self.handles.keep(kernel, function, _bound(function, args, kwargs))
             if id(kernel) not in self.builds:
                 self.builds[id(kernel)] = self._described(function, kernel, 0, time.perf_counter() - start)
+            if not tuning and id(kernel) not in self._elsewhere:
+                self._elsewhere.add(id(kernel))
                 self._compile_others(function, args, kwargs)
         except COMPILE_FAILURES as error:
             if not (tuning and isinstance(error, DROPPED_BY_TUNERS)):
@@ -187,8 +191,7 @@ class Launcher:
                     self._check(kernel, index)
                     self.builds[id(kernel)] = self._described(function, kernel, index, time.perf_counter() - start)
                 except (*COMPILE_FAILURES, RuntimeError, KeyError, ValueError) as error:
-                    if not (self.driver.benchmarking and isinstance(error, DROPPED_BY_TUNERS)):
-                        self._say(index, function, error)
+                    self._say(index, function, error)
 
     def _say(self, index: int, function: Any, error: BaseException) -> None:
         text = f"{type(error).__name__}: {error}".strip()
@@ -224,7 +227,7 @@ def _assembled(kernel: Any) -> Future[Resources] | None:
 
 
 def _limit_tuning(tried: list[bool]) -> None:
-    """Configurations tie, so the first few that compile decide; the rest would only cost time."""
+    """The first few that compile decide; the rest would only cost time."""
     if sum(tried) >= AUTOTUNE_CONFIGS_MAX or len(tried) >= AUTOTUNE_TRIES_MAX:
         raise OutOfResources(sum(tried) + 1, AUTOTUNE_CONFIGS_MAX, "autotune configurations on the CPU tier")
 

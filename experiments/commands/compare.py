@@ -80,7 +80,7 @@ def _parts(found: Comparison) -> Iterable[str | Group]:
 
     for side, cell in zip(SIDES, found.cells, strict=True):
         yield f"{side:<7} {cell.run.path.name}: method {cell.method}, model {cell.model}, seed {cell.seed}"
-    yield from dict.fromkeys(notice for cell in found.cells if (notice := _notice(cell)))
+    yield from dict.fromkeys(f"{cell.label}: {notice}" for cell in found.cells for notice in cell.notices)
     yield ""
     if found.settings:
         title = "Settings that differ: what follows may come of any of them"

@@ -72,7 +72,7 @@ def as_json(found: Hardware) -> dict[str, Any]:
 def _parts(found: Hardware, wanted: str) -> Iterable[str | Group]:
     for cell in found.cells:
         yield f"{cell.label}: method {cell.method}, model {cell.model}, judged for {_judged_for(cell.run.record)}"
-    yield from dict.fromkeys(notice for cell in found.cells if (notice := cell.run.simulation_notice))
+    yield from dict.fromkeys(f"{cell.label}: {notice}" for cell in found.cells for notice in cell.notices)
     several = sum(len(kernel.runs) > 1 for kernel in found.kernels)
     yield f"{len(found.kernels)} sources, {len(found.loading)} of them load, {several} are in several runs"
     if found.infra:

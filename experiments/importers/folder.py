@@ -11,6 +11,8 @@ from experiments.importers import SEPARATOR, leads_out, model_of, text_of, witho
 from tasks.catalog import index
 from tasks.errors import UserError
 
+SIMULATED = "# SIMULATION:"  # the first line of a source that was exported from a simulated run
+
 
 def read(path: Path, *, model: str | None = None) -> Import:
     """One source a `.py` file, by path; a further file of the same name is the next lane. Hidden folders are not read.
@@ -21,6 +23,7 @@ def read(path: Path, *, model: str | None = None) -> Import:
     if not path.is_dir():
         raise UserError(f"{path} is not a folder; sources are imported from a folder of name.py or Category/name.py")
     sources, lanes, left_out, tests_cut = [], Counter[str](), Counter[str](), 0
+    notice: str | None = None
     for file in _seen(path):
         if leads_out(file, path):
             left_out["a link out of the folder"] += 1
@@ -28,11 +31,13 @@ def read(path: Path, *, model: str | None = None) -> Import:
         name, text = _name(file.relative_to(path)), text_of(file)
         sources.append(Foreign(name, without_test(text), lane=lanes[name]))
         lanes[name] += 1
+        if text.startswith(SIMULATED):
+            notice = notice or text.splitlines()[0].removeprefix("# ")
         tests_cut += bool(SEPARATOR.search(text))
     if not sources and not left_out:
         raise UserError(f"no .py file in {path}")
     origin = {"format": "folder", "files": len(sources), "tests_cut": tests_cut}
-    return Import(sources, model_of(path, model), origin, left_out)
+    return Import(sources, model_of(path, model), origin, left_out, notice)
 
 
 def _seen(path: Path) -> Iterator[Path]:

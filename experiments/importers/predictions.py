@@ -20,15 +20,19 @@ def read(path: Path, *, model: str | None = None) -> Import:
     """The predictions in a file, or in a folder of `.jsonl` files of one model: one lane a file, by name.
 
     A record without `file` belongs to the task whose entry function its source defines; left out if that is not
-    exactly one. A reply without code is kept, as a source that is None. Raises UserError for a broken or empty file.
+    exactly one. Lines that say of themselves that they come from a simulation make the import one. A reply without code
+    is kept, as a source that is None. Raises UserError for a broken or empty file.
     """
     left_out: Counter[str] = Counter()
     files = files_in(path, "*.jsonl", "*.json")
     sources: list[Foreign] = []
+    notices: list[str] = []
     for lane, file in enumerate(files):
-        sources += kept(records_of(file, left_out), partial(_foreign, lane), left_out)
+        records = records_of(file, left_out)
+        sources += kept(records, partial(_foreign, lane), left_out)
+        notices += [str(one.get("notice")) for one in records if isinstance(one, dict) and one.get("simulated") is True]
     origin = {"format": "predictions", "files": [file.name for file in files]}
-    return Import(sources, model_of(path, model), origin, left_out)
+    return Import(sources, model_of(path, model), origin, left_out, next(iter(notices), None))
 
 
 def _foreign(lane: int, record: Mapping[str, Any]) -> Foreign:
