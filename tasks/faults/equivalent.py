@@ -22,6 +22,9 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "half_away_rounding",
         "Quantization/layernorm_w8a8",
     ): "the two roundings differ at halves only, and there the task allows either, as in matmul_w8a8",
+    ("shared_memory_over_limit", "Normalization/spectral_norm_eig"): (
+        "more stages take more shared memory for loads that feed tl.dot in a loop; this kernel loads ahead of its loop"
+    ),
     ("unmasked_load", "Math/bitwise_and_binomial"): (
         "what lies past the end is loaded into lanes of their own, whose results no store writes: it is a warning"
     ),
