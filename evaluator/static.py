@@ -250,8 +250,9 @@ def _forbidden(path: str) -> bool:
         return False
     if root in ("torch", "triton") and any(part in ESCAPE_PARTS for part in parts):
         return True
-    # random.random, copy.copy: a function named as its module
-    own = sys.stdlib_module_names - {root} - (NAMESAKES if root in ("torch", "triton") else {"abc"})
+    if parts == [root]:  # random.random: a function named as its module
+        return False
+    own = sys.stdlib_module_names - (NAMESAKES if root in ("torch", "triton") else {"abc"})
     if any(part in own or (part.startswith("_") and root not in ("torch", "triton")) for part in parts):
         return True
     return any(path == closed or path.startswith(closed + ".") for closed in ESCAPE_PATHS)

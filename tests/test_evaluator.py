@@ -101,6 +101,7 @@ OUTCOMES = {
     "a tuner drops, and torch computes": (tuned((RETURN, "return y * 1")), "rejected", "torch_compute"),
     "no configuration compiles": (tuned(("BLOCK < 128", "BLOCK < 2")), "compile_error", "compilation"),
     "random numbers of Python's": (changed((RETURN, "import random; random.random(); return y")), "correct", None),
+    "a module by way of another": (changed((RETURN, "import random; random._os.stat(y)")), "rejected", "escape"),
     "torch without a GPU": (
         changed((RETURN, "torch.linalg.lu(y.view(-1, 1).expand(n, n), pivot=False); return y")),
         "rejected",
