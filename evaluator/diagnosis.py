@@ -45,7 +45,7 @@ def diagnose(task: Task, verdict: Verdict, source: str, characters: int = CHARAC
     parts = _failure(task, verdict, verdict.failure, source)
     if verdict.failure.stage is Stage.COMPARE:
         parts += [Part(f"note: {warning}", NOTE) for warning in verdict.warnings[:2]]
-    by_torch = sorted(set(verdict.torch_ops) - set(task.allow))
+    by_torch = sorted(set(verdict.torch_ops or ()) - set(task.allow))
     if by_torch and verdict.failure.reason is Reason.EXCEPTION:
         named = ", ".join(f"torch {name}" for name in by_torch[:4])
         parts.append(Part(f"note: what {named} did must be done in Triton too, or it will be refused", NOTE))

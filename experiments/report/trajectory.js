@@ -150,6 +150,14 @@ function candidateArticle(one, all, asks, texts, kind, open) {
     verdict ? verdictParts(verdict) : null);
 }
 
+/** A round's candidates, and its questions that no candidate came of, in the order in which the questions were asked. */
+function inOrder(number, candidates, asks) {
+  const asked = (one) => asks.findIndex((ask) => ask.candidate === one.index);
+  const items = candidates.filter((one) => one.round === number).map((one) => ({ at: asked(one) < 0 ? asks.length : asked(one), one }));
+  asks.forEach((ask, at) => { if (ask.round === number && ask.candidate === null) items.push({ at, ask }); });
+  return items.sort((a, b) => a.at - b.at);
+}
+
 /** The rounds of a task in a run, as nodes. */
 function trajectoryNodes(data, best, kind) {
   const { texts } = data;
@@ -157,9 +165,8 @@ function trajectoryNodes(data, best, kind) {
   const numbers = [...new Set([...candidates, ...asks, ...notes].map((one) => one.round))].sort((a, b) => a - b);
   const nodes = numbers.map((number) => el("section", { "aria-labelledby": `round-${number}` },
     el("h3", { id: `round-${number}` }, `Round ${number}`),
-    candidates.filter((one) => one.round === number).map((one) => candidateArticle(one, candidates, asks, texts, kind, one.index === best)),
-    asks.filter((ask) => ask.round === number && ask.candidate === null).map((ask) =>
-      el("article", {}, el("h4", {}, `Question ${ask.attempt} of lane ${ask.lane}, of no candidate`), askParts(ask, texts))),
+    inOrder(number, candidates, asks).map(({ one, ask }) => (one ? candidateArticle(one, candidates, asks, texts, kind, one.index === best)
+      : el("article", {}, el("h4", {}, `Question ${ask.attempt} of lane ${ask.lane}, of no candidate`), askParts(ask, texts)))),
     notes.filter((note) => note.round === number).map((note) => el("p", { className: "note" }, `Note of the method: ${JSON.stringify(note.data)}`))));
   if (!nodes.length) nodes.push(el("p", {}, "Nothing is recorded of this task."));
   if (state !== "done" && !kind.imported) nodes.push(el("p", { className: "notice" }, `This task: ${state}${why ? `, ${why}` : ""}`));
