@@ -172,7 +172,7 @@ def _ended(folder: MatrixFolder, *, interrupted: bool = False, budget: str | Non
     elif not done:
         print(_how_to_go_on(folder))
     print(f"the report: python -m experiments report {folder.path} --out report.html")
-    if interrupted:
+    if interrupted and not done:
         return EXIT_INTERRUPTED
     return EXIT_DONE if done else EXIT_LEFT
 

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,7 @@ class Asked:
             self.count += 1
             if self.count == self.interrupt_at:
                 os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(1)  # until the main thread has heard of it: the fakes would be through by then
         return self.real(model, request)
 
 
