@@ -16,9 +16,9 @@ from agents.ranking import best
 from agents.runfolder import state_of
 from evaluator.records import Evaluation
 from experiments.cells import Cell, cells_of
+from experiments.figures import share_of
 from tasks.errors import UserError
 
-Z = 1.959963984540054  # of a two-sided 95 % interval
 INTERVAL = "Newcombe's square-and-add interval"
 # how fast a run goes, not what comes of it; the others are told by names of their own
 ASIDE = (
@@ -246,12 +246,9 @@ def _best(cell: Cell, task: str) -> Evaluation | None:
 
 
 def _wilson(count: int, n: int) -> tuple[float, float]:
-    """How far Wilson's 95 % limits lie below and above a rate (Journal of the American Statistical Association 22
-    (1927) 209-212)."""
-    rate = count / n
-    middle = (rate + Z * Z / (2 * n)) / (1 + Z * Z / n)
-    half = Z * math.sqrt(rate * (1 - rate) / n + Z * Z / (4 * n * n)) / (1 + Z * Z / n)
-    return rate - (middle - half), middle + half - rate
+    """How far Wilson's 95 % limits lie below and above a rate."""
+    share = share_of(count, n)
+    return share.value - share.low, share.high - share.value
 
 
 def _hash(names: Iterable[str]) -> str:

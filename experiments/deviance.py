@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agents.report_table import PLAIN_WIDTH, many
-from experiments.commands.output import write_json
+from experiments.output import write_json
 from tasks.errors import UserError, unknown
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _parts(
     table: Table, found: Floats, null: float, factor: str, resampled: Floats | None, chances: Floats
 ) -> tuple[Part, ...]:
     import numpy as np
-    from scipy.stats import chi2  # type: ignore[import-untyped,unused-ignore]
+    from scipy.stats import chi2
 
     from experiments.deviance_fit import parameters
 

@@ -169,8 +169,8 @@ def permutation_p(table: Table, number: int, seed: int) -> Floats:
 def statsmodels_deviance(correct: Counts, rows: Counts) -> float:
     """The same for one table by statsmodels' GLM, without what `unseparated` takes out; for one factor, a table
     with one row or one column. The deviance is taken at the fitted probabilities of the single rows."""
-    from statsmodels.genmod.families import Binomial  # type: ignore[import-untyped,unused-ignore]
-    from statsmodels.genmod.generalized_linear_model import GLM  # type: ignore[import-untyped,unused-ignore]
+    from statsmodels.genmod.families import Binomial
+    from statsmodels.genmod.generalized_linear_model import GLM
 
     correct, rows = unseparated(correct, rows)
     used = rows > 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,6 +15,7 @@ from agents.runfolder import Run
 from experiments.cells import Cell, cells_of
 from experiments.contrast import Step, steps_of
 from experiments.figures import Figures, Group, categories_of, figures_of, groups_of
+from experiments.output import write_json
 from experiments.pass_at_k import PassAtK, first_tries, pass_at_k
 from tasks.errors import UserError
 
@@ -119,12 +119,7 @@ def _is_run(name: str) -> bool:
 
 
 def _write(out: Path, rows: Sequence[CellRows]) -> None:
-    data = {"runs": [_json(row) for row in rows]}
-    try:
-        with out.open("x", encoding="utf-8") as file:
-            file.write(json.dumps(data, indent=1, allow_nan=False) + "\n")
-    except OSError as error:
-        raise UserError(f"can't write {out}: {error.strerror}") from error
+    write_json(out, {"runs": [_json(row) for row in rows]})
 
 
 def _json(row: CellRows) -> dict[str, Any]:

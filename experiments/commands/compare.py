@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.commands.output import show, table, write_json
 from experiments.commands.shared import recorded_flag
+from experiments.output import show, table, write_json
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -47,7 +47,10 @@ def as_json(found: Comparison) -> dict[str, Any]:
     from experiments.compare import INTERVAL, Who
 
     return {
-        "runs": [{"run": cell.run.path.name, "label": cell.label, "notice": _notice(cell)} for cell in found.cells],
+        "runs": [
+            {"run": cell.run.path.name, "label": cell.label, "notice": cell.run.simulation_notice}
+            for cell in found.cells
+        ],
         "settings": {name: dict(zip(SIDES, values, strict=True)) for name, values in found.settings.items()},
         "only": dict(zip(SIDES, found.only, strict=True)),
         "not_judged": dict(zip(SIDES, found.unjudged, strict=True)),
@@ -172,8 +175,3 @@ def _figure(found: Comparison) -> str:
 
 def _outcome(one: Evaluation | None) -> str:
     return "nothing submitted" if one is None else one.outcome
-
-
-def _notice(cell: Any) -> str | None:
-    notice: str | None = cell.run.simulation_notice
-    return notice

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.commands.output import WIDTH, show, table, write_json
 from experiments.commands.shared import runs_argument
+from experiments.output import WIDTH, show, table, write_json
 
 if TYPE_CHECKING:
     from rich.console import Group
