@@ -18,9 +18,10 @@ from evaluator.observe import kept_values
 from evaluator.players import BaselineProcess, SocketPlayer, timed_cases
 from evaluator.pool import WarmDied
 from evaluator.seeds import hidden_seed
-from evaluator.timing import Lost, TimedCase, time_task
+from evaluator.timing import time_task
 from evaluator.timing_records import Invalid, SizeTiming, TaskTiming
 from evaluator.verdict import Failure
+from evaluator.windows import Lost, TimedCase
 from tasks.calls import Observed
 from tasks.judges import Mismatch, Truth, compare, truth_of
 from tasks.outcomes import Reason, Stage, Status

@@ -21,7 +21,7 @@ from typing import Any
 
 import evaluator
 from evaluator import wire
-from evaluator.timing import Lost, TimedCase, Window, slots_for
+from evaluator.windows import Lost, TimedCase, Window, slots_for
 from tasks.calls import bound
 from tasks.task import Task
 
@@ -176,7 +176,8 @@ class BaselineProcess:
 
 
 def timed_cases(task: Task, path: str, seeds: Sequence[int], l2_bytes: int) -> list[TimedCase]:
-    """The timed cases of a task, each with the values of every seed; of the first alone where their forms differ.
+    """The timed cases of a task, each with the values of every seed; of the first alone where their forms differ. The
+    largest comes first: what was kept of it is judged while the others are timed.
 
     `path`: what `tasks.catalog.load` knows the task by.
     """
@@ -189,8 +190,8 @@ def timed_cases(task: Task, path: str, seeds: Sequence[int], l2_bytes: int) -> l
         sizes = [_storage_bytes((case.args, dict(case.kwargs))) for case in variants]
         same = list(variants) if len(set(map(tuple, sizes))) == 1 else list(variants[:1])
         slots = slots_for(sum(sizes[0]), l2_bytes)
-        found.append(TimedCase(task, path, f"{index} of {task.id}, {list(seeds)}", same, slots))
-    return found
+        found.append((sum(sizes[0]), TimedCase(task, path, f"{index} of {task.id}, {list(seeds)}", same, slots)))
+    return [timed for _, timed in sorted(found, key=lambda one: -one[0])]
 
 
 def _storage_bytes(value: Any) -> list[int]:

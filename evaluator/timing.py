@@ -10,101 +10,21 @@ import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
 
 from evaluator.bounds import Bound, Machine, bound_of
 from evaluator.paired import Ratio, enough, median, ratio_of
+from evaluator.timing_clock import SHORTEST_MS, impossible, longer_look, suspicious
 from evaluator.timing_records import Invalid, SizeTiming, TaskTiming
-from tasks.task import Case, Task
+from evaluator.windows import CANDIDATE, EAGER, LONG_MS, Lost, Plan, Player, Series, TimedCase, asked, cover_of
 
-CANDIDATE, EAGER = "candidate", "eager"
 CAP_S = 1.0
-SLOTS_MIN, SLOTS_MAX = 2, 16
 SHORT_MS, STRETCH_MS = 0.02, 0.06  # below the first, so many calls are timed as one that they last the second
 WINDOW_MS = 4.0
 CALLS_MIN, CALLS_MAX = 4, 30
-LONG_MS = 100.0  # a window of such calls is a single one
-COVER_TIMES, COVER_MAX = 3, 64  # how much longer than the host needs the device is kept busy; flushes at most
-SHORTEST_MS = 0.0005
 BELOW = 0.9  # measured peaks wander, and another kernel may do a little better than the one that measured them
-UNEXPLAINED, UNEXPLAINED_MS = 0.25, 0.05
-
-
-class Lost(Exception):
-    """A player did not answer as it should: `kind` is deadline, died, protocol or error (then `error` is its own)."""
-
-    def __init__(self, kind: str, message: str, error: Any = None) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.message = message
-        self.error = error
-        self.who = ""
-
-
-@dataclass(frozen=True)
-class Window:
-    """Milliseconds of each timed stretch, over its calls; seconds by the judge's clock; the host's ms a call."""
-
-    ms: tuple[float, ...]
-    wall_s: float
-    host_ms: float = 0.0
-
-
-@dataclass(frozen=True)
-class TimedCase:
-    """A timed size of `task`, which `tasks.catalog.load(path)` gives: the same call with several variants of values.
-
-    `slots` is at how many addresses its arguments lie; `key` names it among all that a baseline is given.
-    """
-
-    task: Task
-    path: str
-    key: str
-    variants: Sequence[Case]
-    slots: int = SLOTS_MIN
-
-    @property
-    def label(self) -> str:
-        return self.variants[0].label
-
-
-class Player(Protocol):
-    """Somebody who is timed. Both raise Lost."""
-
-    def prepare(self, timed: TimedCase) -> None:
-        """Takes the values of a size."""
-
-    def window(self, calls: int, batch: int, keep: int | None, seed: int, cover: int) -> Window:
-        """Times `calls` stretches of `batch` calls each, issued while `cover` flushes run; `seed` fixes which values
-        each gets."""
-
-
-@dataclass
-class Series:
-    """All windows of one player: median milliseconds a call, the host's own, and what the judge's clock had beyond."""
-
-    ms: list[float] = field(default_factory=list)
-    host_ms: list[float] = field(default_factory=list)
-    beyond_ms: list[float] = field(default_factory=list)
-    overfull: bool = False
-
-    def add(self, window: Window, warm: int, batch: int, keeps: bool) -> None:
-        total_ms = sum(window.ms) * batch
-        self.overfull |= total_ms > 1e3 * window.wall_s
-        self.ms.append(median(window.ms[warm:]))
-        self.host_ms.append(window.host_ms)
-        if not keeps:  # keeping an outcome takes time of its own
-            self.beyond_ms.append((1e3 * window.wall_s - total_ms) / len(window.ms))
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How one size is timed: stretches a window, calls a stretch, flushes ahead of a stretch."""
-
-    calls: int
-    batch: int
-    cover: int
 
 
 def time_task(
@@ -162,17 +82,19 @@ def time_case(
     players, notes = _prepared({CANDIDATE: candidate, **baselines}, timed)
     plan = _plan(players, timed, machine, rng)
     series = {name: Series() for name in players}
-    spent_s, keep_in, pairs = 0.0, rng.randrange(2), 0
+    spent_s, keep_in, pairs, trusted = 0.0, rng.randrange(2), 0, False
     while True:
         shared, warm = rng.getrandbits(31), rng.randint(1, 3) if plan.calls > 1 else 0
         for name in rng.sample(sorted(players), len(players)):
             keeps = name == CANDIDATE and pairs == keep_in
             keep = rng.randrange(warm, warm + plan.calls) if keeps else None
-            window = _window(name, players[name], warm + plan.calls, plan, keep, random.Random(shared))
+            window = asked(name, players[name], warm + plan.calls, plan, keep, random.Random(shared))
             spent_s += window.wall_s
             series[name].add(window, warm, plan.batch, keeps)
         pairs += 1
-        fault = _clock_fault(series, plan)
+        fault = impossible(series[CANDIDATE])
+        if pairs > 2 and not fault and not trusted and suspicious(series, plan):
+            fault, trusted = longer_look(players, series, plan, machine, rng), True
         if fault and pairs > 2:
             return SizeTiming(timed.label, invalid=Invalid.CLOCK, message=fault, calls=pairs * plan.calls)
         ratio = ratio_of(series[EAGER].ms, series[CANDIDATE].ms) if not fault else None
@@ -181,69 +103,39 @@ def time_case(
     return _bounded(_timing(timed, series, ratio, plan, notes), timed, machine)
 
 
-def slots_for(args_bytes: int, l2_bytes: int) -> int:
-    """At how many addresses arguments of this size should lie, so that they are more than twice the L2 cache."""
-    return max(SLOTS_MIN, min(SLOTS_MAX, 1 + math.ceil(2 * l2_bytes / max(1, args_bytes))))
-
-
 def _prepared(players: Mapping[str, Player], timed: TimedCase) -> tuple[dict[str, Player], tuple[str, ...]]:
     """Those that can take the case, and why others can't."""
     able: dict[str, Player] = {}
     notes: list[str] = []
-    for name, player in players.items():
-        try:
-            player.prepare(timed)
-            able[name] = player
-        except Lost as lost:
-            lost.who = name
-            if name in (CANDIDATE, EAGER) or lost.kind != "error":
-                raise
-            notes.append(f"{name}: {lost.message.splitlines()[0][:200]}")
+    with ThreadPoolExecutor(1) as pool:  # the baselines share a process: one after the other, beside the candidate
+        candidate = pool.submit(players[CANDIDATE].prepare, timed)
+        for name, player in players.items():
+            try:
+                candidate.result() if name == CANDIDATE else player.prepare(timed)
+                able[name] = player
+            except Lost as lost:
+                lost.who = name
+                if name in (CANDIDATE, EAGER) or lost.kind != "error":
+                    raise
+                notes.append(f"{name}: {lost.message.splitlines()[0][:200]}")
     return able, tuple(notes)
 
 
-def _window(name: str, player: Player, calls: int, plan: Plan, keep: int | None, rng: random.Random) -> Window:
-    try:
-        return player.window(calls, plan.batch, keep, rng.getrandbits(31), plan.cover)
-    except Lost as lost:
-        lost.who = name
-        raise
-
-
 def _plan(players: Mapping[str, Player], timed: TimedCase, machine: Machine, rng: random.Random) -> Plan:
-    """From a few calls that may still compile, and a few that the host's time for a call is hidden in."""
-    first = [_window(name, player, 4, Plan(4, 1, 1), None, rng) for name, player in players.items()]
-    host_ms = max(window.host_ms for window in first)
-    cover = _cover(host_ms, machine)
-    again = {name: _window(name, player, 4, Plan(4, 1, cover), None, rng) for name, player in players.items()}
+    """From two calls, of which the first may still compile, and a few that the host's time for a call is hidden in."""
+    first = {name: asked(name, player, 2, Plan(2, 1, 1), None, rng) for name, player in players.items()}
+    cover = cover_of(max(window.host_ms for window in first.values()), machine)
+    again = {
+        name: asked(name, player, 4, Plan(4, 1, cover), None, rng) if min(first[name].ms) < LONG_MS else first[name]
+        for name, player in players.items()
+    }
     known = {name: max(min(window.ms), SHORTEST_MS) for name, window in again.items()}
     shortest, longest = min(known[CANDIDATE], known[EAGER]), max(known.values())
     batch = min(timed.slots, math.ceil(STRETCH_MS / shortest)) if shortest < SHORT_MS else 1
-    cover = _cover(batch * max(window.host_ms for window in again.values()), machine)
+    cover = cover_of(batch * max(window.host_ms for window in again.values()), machine)
     if longest > LONG_MS:
         return Plan(1, 1, cover)
     return Plan(max(CALLS_MIN, min(CALLS_MAX, math.ceil(WINDOW_MS / (longest * batch)))), batch, cover)
-
-
-def _cover(host_ms: float, machine: Machine) -> int:
-    return min(COVER_MAX, 1 + math.ceil(COVER_TIMES * host_ms / max(machine.flush_ms, 1e-3)))
-
-
-def _clock_fault(series: Mapping[str, Series], plan: Plan) -> str:
-    """What the judge's clock says against the candidate's times, in words; empty when nothing."""
-    ours, theirs = series[CANDIDATE], series[EAGER]
-    ms = median(ours.ms)
-    if not ms > SHORTEST_MS:
-        return f"{ms:g} ms a call is shorter than any launch"
-    if ours.overfull:
-        return "the calls are said to have taken longer than the judge waited for them"
-    if not ours.beyond_ms:
-        return ""
-    hidden_ms = min(ours.beyond_ms) - min(theirs.beyond_ms)
-    if hidden_ms > max(UNEXPLAINED * ms * plan.batch, UNEXPLAINED_MS):
-        stretch = f"{plan.batch} calls" if plan.batch > 1 else "a call"
-        return f"{stretch} took {hidden_ms:.3f} ms of the judge's time that the reported {ms:.4f} ms do not account for"
-    return ""
 
 
 def _timing(

@@ -1,11 +1,17 @@
 """Seeded values for test cases: the only source of randomness that a task file uses."""
 
-from collections.abc import Sequence
+import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+import numpy
 import torch
 
 T = TypeVar("T")
+BLOCK = 2**19
+Fill = Callable[[numpy.random.Generator, int], numpy.ndarray]
 
 
 class Draw:
@@ -26,6 +32,8 @@ class Draw:
         self, *shape: int, dtype: torch.dtype = torch.float32, mean: float = 0.0, std: float = 1.0
     ) -> torch.Tensor:
         """Normal values of the given shape; drawn in float64, then rounded to `dtype`."""
+        if math.prod(shape) > BLOCK:
+            return self._blocks(shape, dtype, std, mean, lambda source, count: source.standard_normal(count))
         values = torch.randn(shape, generator=self._generator, dtype=torch.float64)
         return (values * std + mean).to(dtype)
 
@@ -33,6 +41,8 @@ class Draw:
         self, *shape: int, low: float = 0.0, high: float = 1.0, dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
         """Uniform values in `[low, high)` of the given shape."""
+        if math.prod(shape) > BLOCK:
+            return self._blocks(shape, dtype, high - low, low, lambda source, count: source.random(count))
         values = torch.rand(shape, generator=self._generator, dtype=torch.float64)
         return (values * (high - low) + low).to(dtype)
 
@@ -56,3 +66,19 @@ class Draw:
         view = room[..., 1 : 2 * last + 1 : 2]
         view.copy_(values)
         return view
+
+    def _blocks(
+        self, shape: Sequence[int], dtype: torch.dtype, scale: float, offset: float, fill: Fill
+    ) -> torch.Tensor:
+        """Many values, in blocks that have a source of their own each: as many at a time as there are cores."""
+        values, seed = torch.empty(shape, dtype=dtype), self.seed()
+
+        def draw(number: int, block: torch.Tensor) -> None:
+            drawn = fill(numpy.random.Generator(numpy.random.SFC64([seed, number])), block.numel())
+            drawn *= scale
+            drawn += offset
+            block.copy_(torch.from_numpy(drawn))
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(draw, range(math.ceil(values.numel() / BLOCK)), torch.split(values.view(-1), BLOCK)))
+        return values

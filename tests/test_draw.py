@@ -3,7 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.draw import Draw
+from tasks.draw import BLOCK, Draw
 
 # a deadline would measure the machine
 SOME = settings(deadline=None, max_examples=30)
@@ -23,6 +23,27 @@ def test_a_seed_fixes_the_stream(seed):
 
 def test_other_seeds_give_other_values():
     assert not any(torch.equal(a, b) for a, b in zip(stream(1), stream(2), strict=True))
+
+
+@pytest.mark.parametrize("kind", ["normal", "uniform"])
+def test_many_values_are_the_same_on_any_machine(kind, monkeypatch):
+    def many(seed, cores):
+        monkeypatch.setattr("os.cpu_count", lambda: cores)
+        return getattr(Draw(seed), kind)(3, BLOCK // 2, dtype=torch.float16)
+
+    first = many(1, cores=4)
+    assert torch.equal(first, many(1, cores=1)) and not torch.equal(first, many(2, cores=4))
+    blocks = first.view(-1)[: BLOCK // 2], first.view(-1)[BLOCK:]
+    assert first.shape == (3, BLOCK // 2) and not torch.equal(*blocks)
+
+
+def test_many_values_are_distributed_as_few_are():
+    values = Draw(3).normal(2, BLOCK, mean=3.0, std=2.0)
+    assert values.dtype == torch.float32
+    assert values.mean().item() == pytest.approx(3, abs=0.02) and values.std().item() == pytest.approx(2, abs=0.02)
+    values = Draw(3).uniform(2, BLOCK, low=-1.0, high=3.0)
+    assert -1 <= values.min() < -0.99 and 2.99 < values.max() < 3
+    assert values.mean().item() == pytest.approx(1, abs=0.02)
 
 
 def test_the_global_generator_is_left_alone():

@@ -89,7 +89,7 @@ def test_a_right_candidate_is_timed_at_all_sizes(
 ) -> None:
     done = timed(keeper, task, RIGHT, monkeypatch)
     assert done.failure is None
-    assert [size.label for size in done.timing.sizes][:1] == ["2^16"] and done.timing.expected == 2
+    assert [size.label for size in done.timing.sizes][:1] == ["2^17"] and done.timing.expected == 2
 
 
 def test_wrong_at_a_timed_size_is_wrong(keeper: Timekeeper, task: Task, monkeypatch: pytest.MonkeyPatch) -> None:

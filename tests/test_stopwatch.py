@@ -10,7 +10,8 @@ import torch
 
 from evaluator.bounds import Machine
 from evaluator.players import BaselineProcess, prepare_header, timed_cases
-from evaluator.timing import EAGER, Lost, TimedCase, time_case
+from evaluator.timing import time_case
+from evaluator.windows import EAGER, Lost, TimedCase
 from evaluator.worker.clock import Cuda, Host
 from evaluator.worker.stopwatch import Pool, Stopwatch, Timed, placed_on, snapshot
 from tasks.task import Case
@@ -104,13 +105,21 @@ def test_the_three_operations_over_the_wire_format() -> None:
     assert kept["sum"] == (8.0, 0.0)[kept["variant"]]
 
 
-def test_without_a_case_or_with_too_large_a_batch_there_is_no_window() -> None:
+def test_without_a_case_or_a_call_there_is_no_window() -> None:
     stopwatch = Stopwatch(Host())
     with pytest.raises(ValueError, match="prepared"):
         stopwatch.window(lambda args, kwargs: None, 1)
     stopwatch.prepare(variants(1), slots=2)
     with pytest.raises(ValueError, match="batch"):
-        stopwatch.window(lambda args, kwargs: None, 1, batch=3)
+        stopwatch.window(lambda args, kwargs: None, 1, batch=0)
+
+
+def test_a_batch_that_is_larger_than_the_pool_takes_its_slots_again() -> None:
+    stopwatch = Stopwatch(Host())
+    stopwatch.prepare(variants(1), slots=2)
+    seen: list[int] = []
+    stopwatch.window(lambda args, kwargs: seen.append(args[0].data_ptr()), 1, batch=5)
+    assert len(seen) == 5 and len(set(seen)) == 2 and seen[0] == seen[2] == seen[4]
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,9 @@ import torch
 from evaluator import gpu, wire
 from evaluator.bounds import Machine, bound_of
 from evaluator.players import SocketPlayer
-from evaluator.timing import Lost, TimedCase, Window, slots_for, time_case, time_task
+from evaluator.timing import time_case, time_task
 from evaluator.timing_records import Invalid, SizeTiming, TaskTiming
+from evaluator.windows import Lost, TimedCase, Window, slots_for
 from tasks.task import Case, Cost
 from tests.sources import double_task
 
@@ -24,10 +25,12 @@ MACHINE = Machine(l2_bytes=50 * 2**20, flush_ms=0.03, gbs=4000, tflops={"float32
 
 @dataclass
 class Fake:
-    """Calls that take `ms`, with noise, of which it reports `told` times as much; every stretch costs `beyond_ms`."""
+    """Calls that take `ms`, with noise, of which it reports `told` times as much in stretches of fewer calls than
+    `honest_from`; every stretch costs `beyond_ms`."""
 
     ms: float
     told: float = 1.0
+    honest_from: int = 2**31
     spread: float = 0.003
     beyond_ms: float = 0.08
     host_ms: float = 0.0
@@ -47,7 +50,8 @@ class Fake:
         cost_ms = max(self.ms, self.host_ms - cover * MACHINE.flush_ms / batch)
         true = [cost_ms * self.rng.gauss(1, self.spread) for _ in range(calls)]
         wall_s = (sum(true) * batch + calls * self.beyond_ms * self.rng.uniform(1, 1.1) + 0.1) / 1e3
-        return Window(tuple(ms * self.told for ms in true), wall_s, self.host_ms)
+        told = self.told if batch < self.honest_from else 1.0
+        return Window(tuple(ms * told for ms in true), wall_s, self.host_ms)
 
 
 def sized(elements: int = 2**24) -> TimedCase:
@@ -109,6 +113,29 @@ def test_times_longer_than_the_wait_are_refused() -> None:
 
 def test_a_slow_or_noisy_honest_candidate_is_not_refused() -> None:
     assert timing(Fake(2.0, spread=0.1, beyond_ms=0.11)).invalid is None
+
+
+@pytest.mark.parametrize("beyond_ms", [0.15, 0.3, 0.5])
+@pytest.mark.parametrize(("ms", "elements"), [(0.1, 2**24), (0.006, 2**20), (5.0, 2**24)])
+def test_a_process_that_is_slow_between_its_stretches_is_not_refused(
+    ms: float, elements: int, beyond_ms: float
+) -> None:
+    candidate = Fake(ms, beyond_ms=beyond_ms)
+    done = timing(candidate, elements)
+    assert done.invalid is None and done.speedup and done.speedup.contains(0.2 / ms)
+    looked = [batch for _, batch, _, _ in candidate.asked if batch > done.batch]
+    assert len(looked) == (3 if ms < 1 else 0)  # a call of 5 ms hides nothing in as little as that
+
+
+@pytest.mark.parametrize("ms", [0.2, 0.5])
+def test_who_lies_in_short_stretches_alone_is_refused(ms: float) -> None:
+    done = timing(Fake(ms, told=0.5, honest_from=2))
+    assert done.invalid is Invalid.CLOCK and "in a row are said to take" in done.message
+
+
+def test_short_calls_that_hide_half_of_their_time_are_refused() -> None:
+    done = timing(Fake(0.02, told=0.5), 2**20)
+    assert done.invalid is Invalid.CLOCK and "calls in a row took" in done.message
 
 
 @pytest.mark.parametrize("told", [0.0, 1e-300])

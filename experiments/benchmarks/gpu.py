@@ -27,7 +27,7 @@ from experiments.benchmarks.gpu_table import table
 from experiments.benchmarks.gpu_verdicts import compiled_section, oracles_section, verdicts_section
 
 if TYPE_CHECKING:
-    from evaluator.timing import TimedCase
+    from evaluator.windows import TimedCase
 
 REPEATS, SPREAD_OVER = 20, 10
 LENGTHS = {"below 20 us": (256, 1024), "20 to 50 us": (8192, 1024), "above 50 us": (32768, 2048)}
@@ -92,7 +92,7 @@ def clocks_section(arguments: argparse.Namespace, report: Report) -> None:
 
 
 def _softmax(length: str, repeat: int, rig: Rig) -> TimedCase:
-    from evaluator.timing import TimedCase, slots_for
+    from evaluator.windows import TimedCase, slots_for
     from tasks.catalog import load
     from tasks.draw import Draw
     from tasks.task import Case

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evaluator.timing import TimedCase
     from evaluator.timing_records import SizeTiming
+    from evaluator.windows import TimedCase
     from tasks.task import Task
 
 SEEDS = (11, 12)
@@ -60,7 +60,8 @@ class Rig:
         """One size of one player against others; None when a process was lost, which is said."""
         from evaluator.gpu import exclusive
         from evaluator.players import BaselineProcess
-        from evaluator.timing import Lost, time_case
+        from evaluator.timing import time_case
+        from evaluator.windows import Lost
 
         try:
             with exclusive(self.facts["uuid"]):
