@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +19,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from evaluator.worker.audit import audit
 from evaluator.worker.errors import COMPILE_FAILURES, DROPPED_BY_TUNERS, LAUNCH, launch_facts
 from evaluator.worker.guard import unwatched
-from evaluator.worker.launches import Launches
+from evaluator.worker.launches import AUTOTUNE_CONFIGS_MAX, Launches
 from evaluator.worker.resources import Resources
 
 
@@ -41,6 +42,9 @@ class GpuLauncher:
         self.knocked_out: set[str] | None = None
         self._functions: dict[int, Any] = {}
         self._tuning = False
+        self._timing = False
+        self._tuned: tuple[Any, int] = None, 0
+        """The arguments of a tuner's present search, and how many configurations have run in it."""
 
     def begin(self) -> None:
         """Starts CUDA, in a child."""
@@ -49,7 +53,8 @@ class GpuLauncher:
 
     def install(self) -> None:
         """Routes every launch of this process through here."""
-        run, do_compile, bench = JITFunction.run, JITFunction._do_compile, Autotuner._bench
+        run, do_compile = JITFunction.run, JITFunction._do_compile
+        bench, benchmarker = Autotuner._bench, Autotuner.do_bench
         get_runner, load = CompiledKernel.__getitem__, CompiledKernel._init_handles
         launcher = self
 
@@ -83,12 +88,27 @@ class GpuLauncher:
                 launcher.calls.compile_s += time.perf_counter() - start
 
         def tuned(autotuner: Any, *args: Any, **kwargs: Any) -> Any:
+            """Triton's own search while a candidate is timed. Before, configurations that run tie, so that the first
+            of them wins, and after a few no more are tried: each costs a compilation and tenths of a second."""
+            if not launcher._timing and launcher._ran(autotuner.nargs) >= AUTOTUNE_CONFIGS_MAX:
+                return [math.inf] * 3
             outer, launcher._tuning = launcher._tuning, True
             try:
                 with unwatched():
                     return bench(autotuner, *args, **kwargs)
             finally:
                 launcher._tuning = outer
+
+        def benchmarker_of(autotuner: Any) -> Any:
+            if launcher._timing:
+                return benchmarker.__get__(autotuner, Autotuner)
+
+            def once(call: Callable[[], Any], quantiles: Sequence[float]) -> list[float]:
+                call()
+                launcher._tuned = autotuner.nargs, launcher._ran(autotuner.nargs) + 1
+                return [1.0] * len(quantiles)
+
+            return once
 
         def runner_of(kernel: Any, grid: Any) -> Callable[..., Any]:
             runner = get_runner(kernel, grid)
@@ -106,6 +126,7 @@ class GpuLauncher:
                 load(kernel)
 
         JITFunction.run, JITFunction._do_compile, Autotuner._bench = launched, compiled, tuned
+        Autotuner.do_bench = property(benchmarker_of)
         CompiledKernel._init_handles = loaded
         CompiledKernel.__getitem__ = runner_of
         self._plain, self._watching = (run, get_runner), (launched, runner_of)
@@ -114,9 +135,11 @@ class GpuLauncher:
     def bare(self) -> Iterator[None]:
         """Launches made inside are Triton's own and nothing else: what is timed."""
         JITFunction.run, CompiledKernel.__getitem__ = self._plain
+        self._timing = True
         try:
             yield
         finally:
+            self._timing = False
             JITFunction.run, CompiledKernel.__getitem__ = self._watching
 
     @contextmanager
@@ -124,6 +147,11 @@ class GpuLauncher:
         """Collects the launches made inside."""
         self.calls = Launches()
         yield self.calls
+        self._tuned = None, 0
+
+    def _ran(self, arguments: Any) -> int:
+        """How many configurations have run in the search for a call with these arguments."""
+        return self._tuned[1] if self._tuned[0] is arguments else 0
 
     def _note(self, function: Any, kernel: Any, arguments: tuple[Any, ...], idle: bool) -> None:
         if self._tuning:
