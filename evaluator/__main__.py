@@ -62,11 +62,16 @@ def doctor(args: argparse.Namespace) -> int:
 
 
 def _text(evaluation: Evaluation) -> str:
+    from evaluator.timing_text import timing_lines
+
     lines = [evaluation.diagnosis, ""]
+    width = max((len(row.label) for row in evaluation.cases), default=0)
     for row in evaluation.cases:
         verdict = {True: "right", False: "wrong", None: "not compared"}[row.right]
         reason = f" ({row.reason})" if row.reason else ""
-        lines.append(f"  {row.kind:7} {row.label:24} {verdict}{reason}, launches: {row.launches}")
+        lines.append(f"  {row.kind:7} {row.label:{width}} {verdict}{reason}, launches: {row.launches}")
+    if evaluation.timing:
+        lines += ["", *timing_lines(evaluation.timing), ""]
     for name, outcome in evaluation.targets.items():
         lines.append(f"  target {name}: {outcome}")
     lines += [f"  warning: {warning}" for warning in evaluation.warnings]
