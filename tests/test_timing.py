@@ -34,6 +34,7 @@ class Fake:
     spread: float = 0.003
     beyond_ms: float = 0.08
     host_ms: float = 0.0
+    slow_at_first: int = 0
     fails: str = ""
     fails_at: int = 0
     asked: list[tuple[int, int, int | None, int]] = field(default_factory=list)
@@ -48,7 +49,9 @@ class Fake:
         if self.fails == "window" and len(self.asked) > self.fails_at:
             raise Lost("died", "it ended during window")
         cost_ms = max(self.ms, self.host_ms - cover * MACHINE.flush_ms / batch)
-        true = [cost_ms * self.rng.gauss(1, self.spread) for _ in range(calls)]
+        slow = min(calls, self.slow_at_first)
+        self.slow_at_first -= slow
+        true = [500.0] * slow + [cost_ms * self.rng.gauss(1, self.spread) for _ in range(calls - slow)]
         wall_s = (sum(true) * batch + calls * self.beyond_ms * self.rng.uniform(1, 1.1) + 0.1) / 1e3
         told = self.told if batch < self.honest_from else 1.0
         return Window(tuple(ms * told for ms in true), wall_s, self.host_ms)
@@ -99,6 +102,13 @@ def test_long_calls_are_not_repeated_more_than_needed() -> None:
     candidate = Fake(400.0)
     done = time_case(candidate, {"eager": Fake(300.0)}, sized(), MACHINE, cap_s=1.0)
     assert done.speedup and 3 <= done.speedup.pairs <= 5 and done.calls == done.speedup.pairs
+
+
+@pytest.mark.parametrize("calls", [1, 3, 4])
+def test_who_is_slow_at_first_is_called_as_often_as_others(calls: int) -> None:
+    honest, slow = timing(Fake(0.1)), timing(Fake(0.1, slow_at_first=calls))
+    assert slow.speedup and honest.speedup and slow.calls >= honest.speedup.pairs * 10
+    assert slow.speedup.contains(2.0)
 
 
 @pytest.mark.parametrize("told", [0.1, 0.5, 0.7])

@@ -129,6 +129,7 @@ def hidden(draw: Draw) -> Iterator[Case]:
     views = (draw.strided(x), left.t().contiguous().t(), draw.strided(right), rest.t().contiguous().t())
     yield Case("strided and transposed", (*views, 0.3))
     x, left, right, rest = block(draw, (5,), wide, draw.size(140, 200), 9)
+    x[:3], left[:, -1] = x[:3].abs(), left.max()  # the largest of three rows comes last
     yield Case("large values, p = 0", (x, left * 200, right * 0.1, rest, 0.0))
     x, left, right, rest = block(draw, (2, 5), wide, 7, draw.size(140, 200))
     yield Case("long rows, p = 0", (x, left, right, rest + 20.0, 0.0))

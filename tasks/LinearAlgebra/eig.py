@@ -92,7 +92,7 @@ def spread(draw: Draw, n: int) -> torch.Tensor:
 
 def hidden(draw: Draw) -> Iterator[Case]:
     n = draw.size(3, 5)
-    yield Case("odd size", (general(draw, values=spread(draw, 5), block=turn(0.5, 2.0)),))
+    yield Case("odd size", (general(draw, values=spread(draw, 15), block=turn(0.5, 2.0)),))
     yield Case(
         "batch, float64", (general(draw, 2, values=spread(draw, n), block=turn(-1.0, 0.3), dtype=torch.float64),)
     )

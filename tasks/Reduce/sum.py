@@ -56,7 +56,7 @@ def public(draw: Draw) -> Iterator[Case]:
 def hidden(draw: Draw) -> Iterator[Case]:
     rows, cols = draw.size(3, 9), draw.size(35, 130)
     yield Case("middle dimension", (draw.normal(3, draw.size(35, 60), draw.size(5, 19)), -2))
-    yield Case("longer than one block", (draw.normal(2, draw.size(1100, 1900), mean=1.0), 1, True))
+    yield Case("longer than one block", (draw.normal(2, draw.size(2100, 2900), mean=1.0), 1, True))
     yield Case("whole tensor", (draw.normal(5, 3, cols), None))
     yield Case("first and last dimension", (draw.normal(rows, 7, draw.size(20, 40)), (0, -1), True))
     yield Case("two dimensions of four", (draw.normal(2, 5, rows, 13), [1, 2]))

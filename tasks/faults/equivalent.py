@@ -58,6 +58,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("wrong_axis", "Fusion/fused_svd_reconstruct"): "whatever is turned, its inverse turns back: the product is A",
     ("dropped_divisor", "Fusion/fused_svd_reconstruct"): "whatever is turned, its inverse turns back: the product is A",
     (
+        "dropped_function",
+        "Fusion/fused_svd_reconstruct",
+    ): "whatever is turned, its inverse turns back: the product is A",
+    (
         "swapped_strides",
         "Normalization/symmetric_matrix_vector_norm",
     ): "with its strides swapped a matrix is read transposed, and this one is symmetric",
