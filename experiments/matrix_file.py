@@ -46,6 +46,8 @@ def read_matrix(path: Path) -> MatrixConfig:
     run = _run_table(data.get("run", {}))
     tasks = data.get("tasks", [])
     _check("tasks", tasks, SETTINGS["tasks"])
+    if isinstance(tasks, list) and (twice := next((one for one in tasks if tasks.count(one) > 1), None)):
+        raise UserError(f"tasks: {twice} stands there twice")
     methods = _entries("methods", data.get("methods"), METHOD_KEYS)
     models = _entries("models", data.get("models"), MODEL_KEYS)
     first = _resolved(run, methods[0], models[0], tasks)

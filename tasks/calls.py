@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,9 @@ from typing import Any
 import torch
 
 from tasks.task import Case, Task
+
+# a task means what torch warns of: no degrees of freedom left, a mean over all elements of a divergence
+warnings.filterwarnings("ignore", category=UserWarning, module=r"tasks\.[A-Z]")
 
 RAISED = {
     torch.float16: torch.float64,

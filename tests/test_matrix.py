@@ -312,6 +312,7 @@ def test_names_of_cells_are_safe_and_unique(place: Path) -> None:
         (METHODS + REST.replace("[0, 1]", "[1, 1]"), "each once"),
         (METHODS + REST.replace("[0, 1]", "[true]"), "seeds must be int"),
         (METHODS + REST.replace("softmax", "softmaxx"), "did you mean 'Math/softmax'"),
+        (METHODS + REST.replace("relu", "softmax"), "softmax stands there twice"),
         (METHODS + REST.replace("apprentice", "aprentice"), "did you mean 'offline/apprentice'"),
         (METHODS + REST.replace("offline/apprentice", "openai/x"), "OPENAI_API_KEY"),
         (METHODS + REST + "round = 3", "did you mean 'rounds'"),
