@@ -36,7 +36,9 @@ def check(args: argparse.Namespace) -> int:
     """Evaluates the file and prints the verdict, as text or as one JSON object."""
     from tasks.catalog import load, select
 
-    (name,) = select([args.task])[:1] or [args.task]
+    name, *others = select([args.task]) or [args.task]
+    if others:
+        raise UserError(f"{args.task} names {1 + len(others)} tasks; a kernel is checked against one")
     source = _read(Path(args.file))
     task = load(name)
     from evaluator.judge import Evaluator
@@ -67,9 +69,10 @@ def _text(evaluation: Evaluation) -> str:
     lines = [evaluation.diagnosis, ""]
     width = max((len(row.label) for row in evaluation.cases), default=0)
     for row in evaluation.cases:
-        verdict = {True: "right", False: "wrong", None: "not compared"}[row.right]
-        reason = f" ({row.reason})" if row.reason else ""
-        lines.append(f"  {row.kind:7} {row.label:{width}} {verdict}{reason}, launches: {row.launches}")
+        values = {True: "right", False: "wrong", None: "not compared"}[row.right]
+        verdict = f"{row.reason}, values {values}" if row.reason else values
+        kind = "small" if row.kind == "timed" and evaluation.device == "cpu" else row.kind
+        lines.append(f"  {kind:7} {row.label:{width}} {verdict}, launches: {row.launches}")
     if evaluation.timing:
         lines += ["", *timing_lines(evaluation.timing), ""]
     for name, outcome in evaluation.targets.items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import torch
@@ -68,8 +67,7 @@ class GpuTier:
         self._without = frozenset(without)
         self._setting = Setting(poison=None) if Layer.POISON in self._without else Setting()
         self._lock = threading.Lock()
-        # while some are judged and one is timed, the next have CUDA started
-        self._pool = Pool(2 * CHILDREN + 1, targets, limits, device="cuda")
+        self._pool = Pool(CHILDREN + 1, targets, limits, device="cuda")  # one is ready to be timed
         self._timekeeper = Timekeeper(secret, self._setting, limits, baselines)
 
     def close(self) -> None:
@@ -81,13 +79,10 @@ class GpuTier:
         with self._lock, shared(self._timekeeper.uuid()):
             if self._timing:
                 self._timekeeper.draw(task)
-            with self._pool.children(most=CHILDREN) as children, ThreadPoolExecutor(1) as pool:
-                # now: starting CUDA would disturb what is timed later
-                next_ones = pool.submit(self._pool.ahead)
+            with self._pool.children(most=CHILDREN) as children:
                 fences = children[0].warm.ready()
                 hands = hands_of(drawn, len(children))
                 transcripts = converse_all(children, source, task.entries, hands, self._limits, self._setting)
-            next_ones.result()
             if any(map(_abnormal, transcripts)):
                 self._probe()
         return OnGpu(judge(task, drawn, transcripts, self._without, truths), transcripts, fences)
@@ -109,6 +104,11 @@ class GpuTier:
             if timed.failure and timed.failure.loss:
                 self._probe()
             return timed
+
+    def ahead(self) -> None:
+        """Has the next workers started. Raises WarmDied."""
+        with self._lock:
+            self._pool.ahead()
 
     def _probe(self) -> None:
         """A known kernel after an abnormal end. Raises WarmDied unless it is right."""

@@ -138,7 +138,7 @@ class Timekeeper:
                 Machine.of(facts, peaks),
                 device={**facts, "peaks": peaks},
                 state=lambda: state_of(facts["uuid"]).to_json(),
-                after_size=judge_kept,
+                take_kept=judge_kept,
             )
         for size, variant, future in found:
             if mismatch := future.result():

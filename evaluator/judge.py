@@ -169,6 +169,7 @@ class Evaluator:
                 evaluation = self._joined(judged, interpreted, seen)
                 if evaluation.correct and self.timing:
                     evaluation = self._with_times(judged, evaluation, seen, gpu.timed(judged.task, judged.source))
+                gpu.ahead()  # no sooner: starting CUDA would disturb what is timed
             except WarmDied as error:
                 return _infra(judged.task.id, judged.sha, str(error), time.perf_counter() - start)
         return replace(evaluation, total_s=time.perf_counter() - start)

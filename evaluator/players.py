@@ -22,7 +22,6 @@ from typing import Any
 import evaluator
 from evaluator import wire
 from evaluator.windows import Lost, TimedCase, Window, slots_for
-from tasks.calls import bound
 from tasks.task import Task
 
 ROOT = Path(evaluator.__file__).parent.parent
@@ -184,7 +183,7 @@ def timed_cases(task: Task, path: str, seeds: Sequence[int], l2_bytes: int) -> l
     from tasks.draw import Draw
 
     found = []
-    with ThreadPoolExecutor(len(seeds)) as drawers:  # drawing takes one thread each, and the longest
+    with ThreadPoolExecutor(len(seeds)) as drawers:  # drawing takes the longest
         drawn = list(drawers.map(lambda seed: list(task.timed(Draw(seed))), seeds))
     for index, variants in enumerate(zip(*drawn, strict=True)):
         sizes = [_storage_bytes((case.args, dict(case.kwargs))) for case in variants]
@@ -206,9 +205,7 @@ def prepare_header(timed: TimedCase, frames: list[memoryview]) -> dict[str, Any]
         {"args": wire.pack(case.args, frames), "kwargs": wire.pack(dict(case.kwargs), frames)}
         for case in timed.variants
     ]
-    given = bound(timed.task, timed.variants[0])
-    mutates = any(given[name] is not None for name in timed.task.mutates)
-    return {"variants": variants, "slots": timed.slots, "mutates": mutates}
+    return {"variants": variants, "slots": timed.slots, "mutates": timed.mutates}
 
 
 def _plain(said: Mapping[str, Any]) -> dict[str, Any]:

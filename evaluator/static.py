@@ -71,6 +71,13 @@ Aliases = Mapping[str, str]
 Escape = tuple[str, str | None]  # what it is, and the name that an import binds
 
 
+AUTOTUNE = "triton.runtime.autotuner.autotune"
+TUNER = (
+    "the first configuration of a tuner that compiles is judged in every case, and the others only in the timed cases "
+    "where one of them wins"
+)
+
+
 @dataclass(frozen=True)
 class StaticFinding:
     """The first thing that refuses a source (`reason`), with its line, or None; and warnings."""
@@ -94,7 +101,11 @@ def inspect_source(source: str, entries: Collection[str] = ()) -> StaticFinding:
     local = _local_names(nodes)
     used = {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in local} | set(entries)
     harmless = _harmless_nodes(nodes, aliases) | local
-    warnings = []
+    warnings = [
+        f"line {node.lineno}: {TUNER}"
+        for node in nodes
+        if isinstance(node, ast.Call) and dotted(node.func, aliases) in ("triton.autotune", AUTOTUNE)
+    ]
     for node in nodes:
         if id(node) in harmless:
             continue

@@ -1,7 +1,7 @@
 """Timing a candidate beside its baselines: windows in turn, paired, until the ratio is known well enough.
 
-Nothing that a worker reports is taken as it comes: the judge's own clock must have room for the times, must not have
-much more to account for than beside the baseline, and no time may be below what the device can do.
+Nothing that a worker reports is taken as it comes: the judge's own clock must have room for the times
+(`evaluator.timing_clock`), and no time may be below what the device can do.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 from evaluator.bounds import Bound, Machine, bound_of
 from evaluator.paired import Ratio, enough, median, ratio_of
-from evaluator.timing_clock import SHORTEST_MS, impossible, longer_look, suspicious
+from evaluator.timing_clock import SHORTEST_MS, fell, hidden_ms, impossible, longer_look
 from evaluator.timing_records import Invalid, SizeTiming, TaskTiming
 from evaluator.windows import CANDIDATE, EAGER, LONG_MS, Lost, Plan, Player, Series, TimedCase, asked, cover_of
 
@@ -36,22 +35,20 @@ def time_task(
     seed: int = 0,
     device: Mapping[str, Any] | None = None,
     state: Callable[[], Mapping[str, Any]] = dict,
-    after_size: Callable[[TimedCase], None] = lambda timed: None,
+    take_kept: Callable[[TimedCase], None] = lambda timed: None,
 ) -> tuple[TaskTiming, Lost | None]:
     """Times all sizes, and says how the candidate failed at one of them, if it did; `baselines` must have "eager".
 
-    Hold the device (`evaluator.gpu.exclusive`) meanwhile. `state` samples it before and after; `after_size` is called
-    while the candidate still has the outcome of the call that it kept, and may raise Lost. The first size that doesn't
-    count ends it. Raises Lost when a baseline was lost.
+    Hold the device (`evaluator.gpu.exclusive`) meanwhile. `state` samples it before and after; `take_kept` is called
+    once or more a size, while the candidate still has the outcome of a call that it kept, and may raise Lost. The first
+    size that doesn't count ends it. Raises Lost when a baseline was lost.
     """
     start, before = time.perf_counter(), state()
     done: list[SizeTiming] = []
     failed: Lost | None = None
     for number, timed in enumerate(sizes):
         try:
-            done.append(time_case(candidate, baselines, timed, machine, cap_s, seed + number))
-            if not done[-1].invalid:
-                after_size(timed)
+            done.append(time_case(candidate, baselines, timed, machine, cap_s, seed + number, take_kept))
         except Lost as lost:
             if lost.who not in (CANDIDATE, ""):
                 raise
@@ -72,17 +69,18 @@ def time_case(
     machine: Machine,
     cap_s: float = CAP_S,
     seed: int = 0,
+    take_kept: Callable[[TimedCase], None] = lambda timed: None,
 ) -> SizeTiming:
     """Times one size in windows of every player, in an order drawn anew each time, for some `cap_s` seconds at most.
 
-    The candidate keeps the outcome of one call. A baseline other than eager that can't take the case is left out, and
-    noted. Raises Lost, with the player's name in `who`.
+    The candidate keeps the outcome of one call, and of another where the clock looks twice. A baseline other than eager
+    that can't take the case is left out, and noted. Raises Lost, with the player's name in `who`.
     """
     rng = random.Random(seed)
     players, notes = _prepared({CANDIDATE: candidate, **baselines}, timed)
     plan = _plan(players, timed, machine, rng)
     series = {name: Series() for name in players}
-    spent_s, keep_in, pairs, trusted = 0.0, rng.randrange(2), 0, False
+    spent_s, keep_in, pairs, looked_ms = 0.0, rng.randrange(2), 0, 0.0
     while True:
         shared, warm = rng.getrandbits(31), rng.randint(1, 3) if plan.calls > 1 else 0
         for name in rng.sample(sorted(players), len(players)):
@@ -93,31 +91,34 @@ def time_case(
             series[name].add(window, warm, plan.batch, keeps)
         pairs += 1
         fault = impossible(series[CANDIDATE])
-        if pairs > 2 and not fault and not trusted and suspicious(series, plan):
-            fault, trusted = longer_look(players, series, plan, machine, rng), True
+        if pairs > 2 and not fault and not looked_ms and hidden_ms(series, plan):
+            take_kept(timed)
+            fault, looked_ms = longer_look(players, timed, series, plan, machine, rng), median(series[CANDIDATE].ms)
+        fault = fault or fell(series[CANDIDATE], looked_ms)
         if fault and pairs > 2:
             return SizeTiming(timed.label, invalid=Invalid.CLOCK, message=fault, calls=pairs * plan.calls)
         ratio = ratio_of(series[EAGER].ms, series[CANDIDATE].ms) if not fault else None
         if ratio and enough(ratio, median(series[CANDIDATE].ms), spent_s, cap_s):
             break
-    return _bounded(_timing(timed, series, ratio, plan, notes), timed, machine)
+    done = _bounded(_timing(timed, series, ratio, plan, notes), timed, machine)
+    if not done.invalid:
+        take_kept(timed)
+    return done
 
 
 def _prepared(players: Mapping[str, Player], timed: TimedCase) -> tuple[dict[str, Player], tuple[str, ...]]:
     """Those that can take the case, and why others can't."""
     able: dict[str, Player] = {}
     notes: list[str] = []
-    with ThreadPoolExecutor(1) as pool:  # the baselines share a process: one after the other, beside the candidate
-        candidate = pool.submit(players[CANDIDATE].prepare, timed)
-        for name, player in players.items():
-            try:
-                candidate.result() if name == CANDIDATE else player.prepare(timed)
-                able[name] = player
-            except Lost as lost:
-                lost.who = name
-                if name in (CANDIDATE, EAGER) or lost.kind != "error":
-                    raise
-                notes.append(f"{name}: {lost.message.splitlines()[0][:200]}")
+    for name, player in players.items():
+        try:
+            player.prepare(timed)
+            able[name] = player
+        except Lost as lost:
+            lost.who = name
+            if name in (CANDIDATE, EAGER) or lost.kind != "error":
+                raise
+            notes.append(f"{name}: {lost.message.splitlines()[0][:200]}")
     return able, tuple(notes)
 
 

@@ -2,7 +2,8 @@
 
 A call that takes longer than it is said to leaves more of the judge's time unexplained than eager's calls do. So does a
 process that is slower between its stretches, by 0.05 to 0.4 ms on a busy machine. The two are told apart by stretches
-of many calls: what calls hide grows with their number, and what lies between stretches does not.
+of many calls: what calls hide grows with their number, and what lies between stretches does not. What the candidate
+claims is what it reported in the ordinary stretches; nothing that it says of the host's time excuses anything.
 """
 
 from __future__ import annotations
@@ -13,15 +14,14 @@ from collections.abc import Mapping
 
 from evaluator.bounds import Machine
 from evaluator.paired import median
-from evaluator.windows import CANDIDATE, EAGER, LONG_MS, Plan, Player, Series, asked, cover_of
+from evaluator.windows import CANDIDATE, COVER_MAX, COVER_TIMES, EAGER, LONG_MS, Plan, Player, Series, TimedCase, asked
 
 SHORTEST_MS = 0.0005
 UNEXPLAINED = 0.25
 UNEXPLAINED_MS, UNEXPLAINED_LONG_MS = 0.05, 0.1  # a stretch of the timing itself, and a long one
+EXCUSED_MS = 0.8  # no machine was seen to add as much to a stretch
 LONG_STRETCH_MS, LONG_STRETCH_CALLS = 4.0, 512
-LOOKS, LOOK_CALLS = 3, 4
-# a call that is issued while others run may wait for the host, or find its lines of the cache taken
-SLOWER, SLOWER_MS = 1.5, 0.02
+LOOKS, LOOK_CALLS = 4, 4
 
 
 def impossible(ours: Series) -> str:
@@ -34,42 +34,76 @@ def impossible(ours: Series) -> str:
     return ""
 
 
-def suspicious(series: Mapping[str, Series], plan: Plan) -> bool:
-    """Whether the candidate's stretches left the judge's clock more to account for than eager's."""
+def hidden_ms(series: Mapping[str, Series], plan: Plan) -> float:
+    """How many milliseconds a stretch of the candidate left the judge's clock to account for beyond one of eager's; 0
+    where that is little."""
     ours, theirs = series[CANDIDATE], series[EAGER]
-    limit = max(UNEXPLAINED * median(ours.ms) * plan.batch, UNEXPLAINED_MS)
-    return bool(ours.beyond_ms) and _hidden(ours, theirs) > limit
+    hidden = _beyond(ours, theirs)
+    return hidden if hidden > max(UNEXPLAINED * median(ours.ms) * plan.batch, UNEXPLAINED_MS) else 0.0
 
 
 def longer_look(
-    players: Mapping[str, Player], series: Mapping[str, Series], plan: Plan, machine: Machine, rng: random.Random
+    players: Mapping[str, Player],
+    timed: TimedCase,
+    series: Mapping[str, Series],
+    plan: Plan,
+    machine: Machine,
+    rng: random.Random,
 ) -> str:
     """What speaks against the candidate's times in stretches of some LONG_STRETCH_MS, in words; empty when nothing.
-    Raises Lost."""
-    known = {name: median(series[name].ms) for name in (CANDIDATE, EAGER)}
-    batches = {name: max(1, min(LONG_STRETCH_CALLS, math.ceil(LONG_STRETCH_MS / ms))) for name, ms in known.items()}
-    cover = max(cover_of(batches[name] * median(series[name].host_ms), machine) for name in known)
-    calls = 1 if max(known.values()) > LONG_MS else LOOK_CALLS
-    looks = {name: Series() for name in known}
-    for _ in range(LOOKS):
-        for name in rng.sample(sorted(known), len(known)):
-            longer = Plan(calls, batches[name], cover)
-            window = asked(name, players[name], calls, longer, None, rng)
-            looks[name].add(window, 0, longer.batch, keeps=False)
-    ours, batch, claimed = looks[CANDIDATE], batches[CANDIDATE], known[CANDIDATE]
+    Here too it keeps the outcome of a call, since it might skip some where it believes itself unseen. Raises Lost."""
+    claimed, hidden = median(series[CANDIDATE].ms), hidden_ms(series, plan)
+    batches = _batches(timed, series, machine)
+    batch = batches[CANDIDATE]
+    if hidden > max(EXCUSED_MS, UNEXPLAINED * claimed * plan.batch) or batch < 2 * plan.batch:
+        return _told(plan.batch, hidden, claimed)
+    calls = 1 if max(median(series[name].ms) for name in batches) > LONG_MS else LOOK_CALLS
+    keep_in = rng.randrange(LOOKS)
+    looks = {name: Series() for name in batches}
+    for look in range(LOOKS):
+        seed, more = rng.getrandbits(31), rng.uniform(1, 1.2)
+        for name in rng.sample(sorted(batches), len(batches)):
+            longer = Plan(calls, max(1, int(batches[name] * (more if batches[name] > timed.slots else 1))), COVER_MAX)
+            keeps = name == CANDIDATE and look == keep_in
+            keep = rng.randrange(calls) if keeps else None
+            window = asked(name, players[name], calls, longer, keep, random.Random(seed))
+            looks[name].add(window, 0, longer.batch, keeps)
+    ours = looks[CANDIDATE]
     if fault := impossible(ours):
         return fault
-    ms, hidden = median(ours.ms), _hidden(ours, looks[EAGER])
-    if hidden > max(UNEXPLAINED * ms * batch, UNEXPLAINED_LONG_MS):
-        return (
-            f"{batch} calls in a row took {hidden:.3f} ms of the judge's time "
-            f"that the reported {ms:.4f} ms a call do not account for"
-        )
-    if ms > max(SLOWER * claimed, median(ours.host_ms)) + SLOWER_MS:
-        return f"{batch} calls in a row are said to take {ms:.4f} ms each, and {plan.batch} of them {claimed:.4f} ms"
-    return ""
+    hidden = max(0.0, _beyond(ours, looks[EAGER])) + max(0.0, median(ours.ms) - claimed) * batch
+    return _told(batch, hidden, claimed) if hidden > max(UNEXPLAINED * claimed * batch, UNEXPLAINED_LONG_MS) else ""
 
 
-def _hidden(ours: Series, theirs: Series) -> float:
-    """Milliseconds a stretch that the judge waited longer than it can account for; the least of all windows counts."""
-    return min(ours.beyond_ms) - min(theirs.beyond_ms)
+def fell(ours: Series, looked_ms: float) -> str:
+    """Whether its times fell once the clock had looked twice, when it was at `looked_ms`; in words, else empty."""
+    ms = median(ours.ms)
+    if ms > (1 - UNEXPLAINED) * looked_ms:
+        return ""
+    return f"the calls are said to take {ms:.4f} ms, and {looked_ms:.4f} ms until the clock had looked twice"
+
+
+def _batches(timed: TimedCase, series: Mapping[str, Series], machine: Machine) -> dict[str, int]:
+    """Calls in a long stretch: no more than the host can issue while flushes run. Where calls change arguments, which
+    are copied ahead of a stretch, both players have as many, and each its own."""
+    covered_ms = COVER_MAX * machine.flush_ms / COVER_TIMES
+    batches = {}
+    for name in (CANDIDATE, EAGER):
+        ms, host_ms = median(series[name].ms), max(median(series[name].host_ms), 1e-6)
+        batches[name] = int(max(1, min(LONG_STRETCH_CALLS, math.ceil(LONG_STRETCH_MS / ms), covered_ms / host_ms)))
+    if timed.mutates:
+        batches = dict.fromkeys(batches, min(timed.slots, max(batches.values())))
+    return batches
+
+
+def _beyond(ours: Series, theirs: Series) -> float:
+    if not ours.beyond_ms or not theirs.beyond_ms:
+        return 0.0
+    return median(ours.beyond_ms) - median(theirs.beyond_ms)
+
+
+def _told(batch: int, hidden: float, claimed: float) -> str:
+    calls = f"{batch} calls in a row" if batch > 1 else "a call"
+    return (
+        f"{calls} took {hidden:.3f} ms of the judge's time that the reported {claimed:.4f} ms a call do not account for"
+    )

@@ -14,7 +14,7 @@ def timing_lines(timing: TaskTiming) -> Iterator[str]:
     """Milliseconds a call, the share of the physical bound, and how many times faster than each baseline that was
     timed, with 95 % intervals."""
     beside = [name for name, ratio in OVER.items() if any(getattr(size, ratio) for size in timing.sizes)]
-    width = max(14, *(len(size.label) for size in timing.sizes))
+    width = max([14, *(len(size.label) for size in timing.sizes)])
     yield f"  {'timed':{width}}{'ms':>10}{'of bound':>10}" + "".join(f"{'over ' + name:>24}" for name in beside)
     for size in timing.sizes:
         if size.invalid or size.ms is None:

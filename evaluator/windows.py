@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from evaluator.bounds import Machine
 from evaluator.paired import median
+from tasks.calls import bound
 from tasks.task import Case, Task
 
 CANDIDATE, EAGER = "candidate", "eager"
@@ -54,6 +55,12 @@ class TimedCase:
     @property
     def label(self) -> str:
         return self.variants[0].label
+
+    @property
+    def mutates(self) -> bool:
+        """Whether a call changes arguments, of which it then needs fresh values each time."""
+        given = bound(self.task, self.variants[0])
+        return any(given[name] is not None for name in self.task.mutates)
 
 
 class Player(Protocol):
@@ -105,7 +112,7 @@ def asked(name: str, player: Player, calls: int, plan: Plan, keep: int | None, r
 
 def cover_of(host_ms: float, machine: Machine) -> int:
     """How many flushes hide so many milliseconds that the host takes to issue a stretch."""
-    return min(COVER_MAX, 1 + math.ceil(COVER_TIMES * host_ms / max(machine.flush_ms, 1e-3)))
+    return 1 + math.ceil(min(COVER_MAX - 1, COVER_TIMES * host_ms / max(machine.flush_ms, 1e-3)))
 
 
 def slots_for(args_bytes: int, l2_bytes: int) -> int:

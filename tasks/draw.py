@@ -11,6 +11,7 @@ import torch
 
 T = TypeVar("T")
 BLOCK = 2**19
+DRAWERS = 8  # torch rounds with threads of its own besides
 Fill = Callable[[numpy.random.Generator, int], numpy.ndarray]
 
 
@@ -70,7 +71,7 @@ class Draw:
     def _blocks(
         self, shape: Sequence[int], dtype: torch.dtype, scale: float, offset: float, fill: Fill
     ) -> torch.Tensor:
-        """Many values, in blocks that have a source of their own each: as many at a time as there are cores."""
+        """Many values, in blocks that have a source of their own each, some of them at a time."""
         values, seed = torch.empty(shape, dtype=dtype), self.seed()
 
         def draw(number: int, block: torch.Tensor) -> None:
@@ -79,6 +80,6 @@ class Draw:
             drawn += offset
             block.copy_(torch.from_numpy(drawn))
 
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(min(DRAWERS, os.cpu_count() or 1)) as pool:
             list(pool.map(draw, range(math.ceil(values.numel() / BLOCK)), torch.split(values.view(-1), BLOCK)))
         return values

@@ -18,7 +18,7 @@ BROKEN = LAUNCH.replace("BLOCK=64", "BLOCK=48")
 
 
 def tuned(*edits: tuple[str, str]) -> str:
-    """The good source with an autotuner whose first configuration is refused, and more than four that are not."""
+    """The good source with an autotuner whose first configuration is refused, and more that are not than are tried."""
     sizes = [128, *[64] * 6]
     configs = ", ".join(f"triton.Config({{'BLOCK': {size}}}, num_stages={n})" for n, size in enumerate(sizes, start=1))
     return changed(
@@ -140,6 +140,12 @@ def test_a_correct_kernel_is_measured(evaluator: Evaluator) -> None:
     assert all(row.right and row.launches == 1 for row in evaluation.cases)
     assert evaluation.targets == {"sm90": "ok"}
     assert evaluation.builds[0].registers
+
+
+def test_a_tuner_is_said_to_be_judged_by_its_first_configuration(evaluator: Evaluator) -> None:
+    said = evaluator.evaluate(double_task(), tuned())
+    assert said.correct and [w for w in said.warnings if "first configuration of a tuner that compiles" in w]
+    assert not [w for w in evaluator.evaluate(double_task(), GOOD).warnings if "tuner" in w]
 
 
 def test_values_are_compared_even_when_the_contract_refuses(evaluator: Evaluator) -> None:

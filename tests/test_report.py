@@ -190,3 +190,5 @@ def test_only_a_report_is_written_over(
     assert capsys.readouterr().err == f"error: {out} exists and is no report; name another file\n"
     assert main([*arguments[:3], str(tmp_path / "no" / "report.html")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+    assert main([*arguments[:3], str(out / "report.html")]) == 2  # its folder is a file
+    assert capsys.readouterr().err.count("\n") == 1

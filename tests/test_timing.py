@@ -4,6 +4,7 @@ import json
 import random
 import socket
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -134,13 +135,69 @@ def test_a_process_that_is_slow_between_its_stretches_is_not_refused(
     done = timing(candidate, elements)
     assert done.invalid is None and done.speedup and done.speedup.contains(0.2 / ms)
     looked = [batch for _, batch, _, _ in candidate.asked if batch > done.batch]
-    assert len(looked) == (3 if ms < 1 else 0)  # a call of 5 ms hides nothing in as little as that
+    assert len(looked) == (4 if ms < 1 else 0)  # a call of 5 ms hides nothing in as little as that
+
+
+@pytest.mark.parametrize("mutates", [False, True])
+def test_what_a_call_leaves_in_a_long_stretch_is_kept_too(mutates: bool) -> None:
+    candidate, taken, size = Fake(0.1, beyond_ms=0.22), [], sized()
+    if mutates:
+        size = replace(size, task=replace(size.task, mutates=("x",)))
+    time_case(candidate, {"eager": Fake(0.2)}, size, MACHINE, take_kept=lambda timed: taken.append(timed.label))
+    kept = [batch for _, batch, keep, _ in candidate.asked if keep is not None]
+    assert [batch > 1 for batch in kept] == [False, True]
+    assert not mutates or kept[1] <= size.slots  # each call has values of its own
+    assert len(taken) == 2  # ahead of the second look, and in the end
+
+
+@dataclass
+class Liar(Fake):
+    """What it reports, and how long it sleeps between stretches, go by the number of the window and of its calls."""
+
+    tells: Callable[[int, int], float] = lambda number, batch: 1.0
+    sleeps: Callable[[int, int], float] = lambda number, batch: 0.08
+    hosts: Callable[[int, int], float] = lambda number, batch: 0.0
+
+    def window(self, calls: int, batch: int, keep: int | None, seed: int, cover: int) -> Window:
+        now = len(self.asked), batch
+        self.told, self.beyond_ms = self.tells(*now), self.sleeps(*now)
+        return replace(super().window(calls, batch, keep, seed, cover), host_ms=self.hosts(*now))
+
+
+FIRST = 2 + 3  # windows of the plan, and those that come before the clock may look twice
+LIARS = {
+    "blames the host": Liar(
+        0.5, tells=lambda n, batch: 0.1 if batch < 3 else 1.0, hosts=lambda n, batch: 0.01 if batch < 3 else 2.0
+    ),
+    "slow until it is looked at": Liar(
+        0.5, tells=lambda n, batch: 1.0 if n <= FIRST + 4 else 0.1, sleeps=lambda n, batch: 0.6 if n < FIRST else 0.08
+    ),
+    "sleeps for longer than any machine": Liar(0.5, sleeps=lambda n, batch: 1.5),
+    "honest in one long stretch": Liar(0.5, tells=lambda n, batch: 0.1 if batch < 3 or n > FIRST else 1.0),
+    "a bit in each": Liar(0.5, tells=lambda n, batch: 0.55 if batch < 3 else 0.82),
+    "honest at first": Liar(0.5, tells=lambda n, batch: 1.0 if n < FIRST else 0.1),
+    "short and told shorter": Liar(0.02, tells=lambda n, batch: 0.2 if batch < 20 else 1.0),
+}
+
+
+@pytest.mark.parametrize("liar", LIARS.values(), ids=LIARS)
+def test_who_controls_the_clock_gains_nothing_by_knowing_the_windows(liar: Liar) -> None:
+    done = timing(liar, 2**20 if liar.ms < 0.1 else 2**24)
+    assert done.invalid is Invalid.CLOCK, done
+    assert done.speedup is None
+
+
+def test_a_machine_that_is_slow_now_and_then_refuses_nobody() -> None:
+    slow = random.Random(4)
+    candidate = Liar(0.1, sleeps=lambda n, batch: 0.08 if slow.random() < 0.6 else 0.4)
+    done = timing(candidate)
+    assert done.invalid is None and done.speedup and done.speedup.contains(2.0)
 
 
 @pytest.mark.parametrize("ms", [0.2, 0.5])
 def test_who_lies_in_short_stretches_alone_is_refused(ms: float) -> None:
     done = timing(Fake(ms, told=0.5, honest_from=2))
-    assert done.invalid is Invalid.CLOCK and "in a row are said to take" in done.message
+    assert done.invalid is Invalid.CLOCK and "calls in a row took" in done.message
 
 
 def test_short_calls_that_hide_half_of_their_time_are_refused() -> None:
@@ -181,7 +238,7 @@ def test_a_size_that_fails_leaves_no_speedup_and_ends_it() -> None:
     good, sizes = Fake(0.1), [sized(), sized(2**25), sized(2**26)]
     candidate = Fake(0.1, fails="window", fails_at=10**9)
     kept: list[str] = []
-    whole, _ = time_task(good, {"eager": Fake(0.2)}, sizes, MACHINE, after_size=lambda size: kept.append(size.label))
+    whole, _ = time_task(good, {"eager": Fake(0.2)}, sizes, MACHINE, take_kept=lambda size: kept.append(size.label))
     assert whole.failure is not None and whole.failure.label == "67108864"  # which can't be done in 0.1 ms
     assert whole.failure.invalid is Invalid.BELOW_BOUND and whole.speedup is None
     assert kept == [size.label for size in sizes[:2]]

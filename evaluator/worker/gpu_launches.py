@@ -133,9 +133,9 @@ class GpuLauncher:
 
     @contextmanager
     def bare(self) -> Iterator[None]:
-        """Launches made inside are Triton's own and nothing else: what is timed."""
+        """Launches made inside are Triton's own, and so is a tuner's search: what is timed."""
         JITFunction.run, CompiledKernel.__getitem__ = self._plain
-        self._timing = True
+        self._timing, self._tuned = True, (None, 0)
         try:
             yield
         finally:

@@ -107,7 +107,7 @@ class Stopwatch:
         seed: int = 0,
         cover: int = 1,
     ) -> Window:
-        """Times `calls` times `batch` calls back to back on different slots, the cache flushed before each batch.
+        """Times `calls` times `batch` calls back to back, each on the next slot, the cache flushed before each batch.
 
         `keep` is the index of the batch whose last call's outcome is kept. `cover` is how many flushes are issued ahead
         of a batch: while they run the host issues the calls, so that its time for it is hidden. A batch that is larger
@@ -127,7 +127,7 @@ class Stopwatch:
             if number == keep:
                 self.kept = Kept(*self._snapshots(measured.returned, hands[-1]), dealt[-1][1])
             del measured
-        host_ms = sorted(time.host_ms for time in times)[len(times) // 2]
+        host_ms = sorted(time.host_ms for time in times)[(len(times) - 1) // 2]
         return Window(tuple(time.ms for time in times), host_ms, PERF_COUNTER() - begun)
 
     def _snapshots(self, returned: Any, hand: Arguments) -> tuple[Any, Any, Any]:

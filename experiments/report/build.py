@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from agents.report_table import many
@@ -68,4 +69,5 @@ def _put(out: Path, text: str) -> None:
     except OSError as error:
         raise UserError(f"can't write {out}: {error.strerror}") from error
     finally:
-        fresh.unlink(missing_ok=True)
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
