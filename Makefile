@@ -22,7 +22,7 @@ lint: $(READY)
 types: $(READY)
 	$(PY) -m mypy
 
-# every oracle, negative control, and one mutant for each kind of mistake and task: about an hour on two cores
+# every oracle, negative control, and one mutant for each kind of mistake and task: about two hours on two cores
 admission: $(READY)
 	$(PY) -m experiments admit $(ARGS)
 
