@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
@@ -14,7 +16,7 @@ from evaluator.gpu import shared
 from evaluator.gpu_timing import Timed, Timekeeper
 from evaluator.layers import Layer
 from evaluator.limits import Limits
-from evaluator.pool import Pool
+from evaluator.pool import Child, Pool
 from evaluator.second_look import Look
 from evaluator.targets import Target
 from evaluator.verdict import Verdict, judge
@@ -51,6 +53,34 @@ class OnGpu:
     fences: tuple[str, ...]
 
 
+class Stop:
+    """Ends a candidate's part on the GPU before its time, for who has no more use for what is found there."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._children: Sequence[Child] = ()
+        self.set = False
+
+    def __call__(self) -> None:
+        with self._lock:
+            self.set = True
+            for child in self._children:
+                child.kill()
+
+    @contextmanager
+    def ending(self, children: Sequence[Child]) -> Iterator[None]:
+        """Inside, these are the ones to end."""
+        with self._lock:
+            self._children = children
+        if self.set:
+            self()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._children = ()
+
+
 class GpuTier:
     """The workers and the baselines of one GPU; candidates take turns. Without baselines none is timed. Close it."""
 
@@ -67,22 +97,32 @@ class GpuTier:
         self._without = frozenset(without)
         self._setting = Setting(poison=None) if Layer.POISON in self._without else Setting()
         self._lock = threading.Lock()
-        self._pool = Pool(CHILDREN + 1, targets, limits, device="cuda")  # one is ready to be timed
+        # while some are judged and one is timed, the next have CUDA started
+        self._pool = Pool(2 * CHILDREN + 1, targets, limits, device="cuda")
         self._timekeeper = Timekeeper(secret, self._setting, limits, baselines)
 
     def close(self) -> None:
         self._pool.close()
         self._timekeeper.close()
 
-    def judged(self, task: Task, source: str, drawn: Sequence[Drawn], truths: dict[int, Truth]) -> OnGpu:
-        """Every case on the GPU, judged as on the CPU tier. Raises WarmDied when the device or its process failed."""
+    def judged(
+        self, task: Task, source: str, drawn: Sequence[Drawn], truths: dict[int, Truth], stop: Stop
+    ) -> OnGpu | None:
+        """Every case on the GPU, judged as on the CPU tier; None once it is stopped. Raises WarmDied when the device or
+        its process failed."""
         with self._lock, shared(self._timekeeper.uuid()):
+            if stop.set:
+                return None
             if self._timing:
                 self._timekeeper.draw(task)
-            with self._pool.children(most=CHILDREN) as children:
+            with self._pool.children(most=CHILDREN) as children, ThreadPoolExecutor(1) as pool, stop.ending(children):
+                ahead = pool.submit(self._pool.ahead)
                 fences = children[0].warm.ready()
                 hands = hands_of(drawn, len(children))
                 transcripts = converse_all(children, source, task.entries, hands, self._limits, self._setting)
+            ahead.result()
+            if stop.set:
+                return None
             if any(map(_abnormal, transcripts)):
                 self._probe()
         return OnGpu(judge(task, drawn, transcripts, self._without, truths), transcripts, fences)
@@ -99,19 +139,17 @@ class GpuTier:
     def timed(self, task: Task, source: str) -> Timed:
         """Every size beside the baselines, and judged. Raises WarmDied when the device failed."""
         with self._lock:
+            self._pool.settle()  # nobody starts CUDA beside what is timed
             with self._pool.children(most=1) as (child,):
                 timed = self._timekeeper.timed(task, source, child.sock)
             if timed.failure and timed.failure.loss:
                 self._probe()
             return timed
 
-    def ahead(self) -> None:
-        """Has the next workers started. Raises WarmDied."""
-        with self._lock:
-            self._pool.ahead()
-
     def _probe(self) -> None:
-        """A known kernel after an abnormal end. Raises WarmDied unless it is right."""
+        """A known kernel after an abnormal end, in a worker that started after it, as all do that come. Raises WarmDied
+        unless it is right."""
+        self._pool.discard()
         x = torch.arange(100, dtype=torch.float32)
         call = Call(0, Case("probe", (x,)))
         with self._pool.processes(most=1) as (warm,):

@@ -106,7 +106,7 @@ class Timekeeper:
             self._baseline.close()
             self._baseline = BaselineProcess(self._device)
             self._sizes = None
-            raise WarmDied(f"the baseline failed: {lost.kind}: {lost.message}\n{words}") from lost
+            raise WarmDied(f"the baseline or an empty worker failed: {lost.kind}: {lost.message}\n{words}") from lost
 
     def _timed(self, task: Task, source: str, player: SocketPlayer, sizes: Sizes, judges: ThreadPoolExecutor) -> Timed:
         facts = self._baseline.facts()
@@ -126,6 +126,7 @@ class Timekeeper:
 
         with exclusive(facts["uuid"]):
             peaks = peaks_of(facts["uuid"], facts["torch"], self._baseline.peaks)
+            player.ask("calibrate", {})
             try:
                 player.ask("load", {"source": source, "entries": list(task.entries), **asdict(self._setting)})
             except Lost as lost:

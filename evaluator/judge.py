@@ -14,7 +14,7 @@ from evaluator.cases import Drawn, cases_of, hands_of
 from evaluator.conversation import Setting, Transcript, converse_all
 from evaluator.diagnosis import diagnose, diagnose_load, diagnose_static
 from evaluator.diagnosis_parts import CHARACTERS_MAX
-from evaluator.gpu_tier import GpuTier, OnGpu
+from evaluator.gpu_tier import GpuTier, OnGpu, Stop
 from evaluator.gpu_timing import Timed
 from evaluator.layers import Layer
 from evaluator.limits import Limits
@@ -157,19 +157,29 @@ class Evaluator:
         return (*children[0].warm.ready(), *(f"without {layer}" for layer in sorted(self.without)))
 
     def _on_both(self, gpu: GpuTier, judged: Judged, start: float) -> Evaluation:
-        """Interpreted and on the GPU at once: what the interpreter refuses is refused, the GPU decides the rest."""
+        """Interpreted and on the GPU at once: what the interpreter refuses is refused, and ends the GPU's part; the GPU
+        decides the rest. A kernel that the interpreter can't run, or not in time, is judged by the GPU alone.
+        """
+        stop = Stop()
         with ThreadPoolExecutor(1) as pool:
-            future = pool.submit(gpu.judged, judged.task, judged.source, judged.drawn, judged.truths)
-            interpreted = self._interpreted(judged, start)
+            future = pool.submit(gpu.judged, judged.task, judged.source, judged.drawn, judged.truths, stop)
+            refused = True
+            try:
+                interpreted = self._interpreted(judged, start)
+                refused = not (interpreted.correct or _undecided(interpreted))
+            finally:
+                if refused:
+                    stop()
             try:
                 seen = future.result()
+                if refused or seen is None:
+                    return replace(interpreted, device="cuda", total_s=time.perf_counter() - start)
                 if seen.verdict.failure is None and _undecided(interpreted):
                     verdict = gpu.looked(judged.task, judged.source, judged.drawn, seen, judged.seed)
                     seen = replace(seen, verdict=verdict)
                 evaluation = self._joined(judged, interpreted, seen)
                 if evaluation.correct and self.timing:
                     evaluation = self._with_times(judged, evaluation, seen, gpu.timed(judged.task, judged.source))
-                gpu.ahead()  # no sooner: starting CUDA would disturb what is timed
             except WarmDied as error:
                 return _infra(judged.task.id, judged.sha, str(error), time.perf_counter() - start)
         return replace(evaluation, total_s=time.perf_counter() - start)
@@ -194,9 +204,7 @@ class Evaluator:
         )
 
     def _joined(self, judged: Judged, interpreted: Evaluation, seen: OnGpu) -> Evaluation:
-        """A kernel that the interpreter can't run, or not in time, is judged by the GPU alone."""
-        if not (interpreted.correct or _undecided(interpreted)):
-            return replace(interpreted, device="cuda")
+        """What the GPU says, with what only the interpreter knows."""
         both = interpreted.correct and seen.verdict.failure is None
         told = interpreted.diagnosis
         if not both:

@@ -13,13 +13,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import evaluator
+from evaluator import wire
 from evaluator.limits import Limits
 from evaluator.targets import Target
 
@@ -55,23 +57,43 @@ class Child:
         self.warm = warm
         self.sock = sock
         self._ending: Ending | None = None
+        self._started: bool | None = None
+
+    def started(self) -> bool:
+        """Waits until it is ready for a source; False when it ended before, which is no candidate's doing."""
+        if self._started is None:
+            try:
+                said, _ = wire.receive(self.sock, deadline=time.monotonic() + START_S)
+                self._started = said.get("event") == "started"
+            except (wire.Ended, wire.DeadlinePassed, wire.WireError, OSError):
+                self._started = False
+        return self._started
+
+    def ended(self) -> bool:
+        """Whether it is known to have ended. Raises WarmDied."""
+        if self._ending is None and (said := self.warm.hear("ended", time.monotonic())):
+            self._end(said)
+        return self._ending is not None
 
     def end(self) -> Ending:
         """Kills it and all that it started, waits until that is gone, and says what came of it. Raises WarmDied."""
-        if self._ending is None:
-            grace = time.monotonic() + 0.2
-            with suppress(OSError):
-                self.sock.shutdown(socket.SHUT_WR)  # a child that already crashed keeps its own exit code
-            said = self.warm.hear("ended", grace) or self._killed()
-            self._ending = Ending(int(said["status"]), str(said["log"]), int(said["survivors"]))
-            self.sock.close()
-        return self._ending
+        if self._ending is not None:
+            return self._ending
+        grace = time.monotonic() + 0.2
+        with suppress(OSError):
+            self.sock.shutdown(socket.SHUT_WR)  # a child that already crashed keeps its own exit code
+        return self._end(self.warm.hear("ended", grace) or self._killed())
 
     def kill(self) -> None:
         """The warm process does it: nobody else knows the child by its number."""
         if self._ending is None:
             with suppress(OSError):
                 self.warm.control.sendall(b"kill")
+
+    def _end(self, said: Mapping[str, Any]) -> Ending:
+        self._ending = Ending(int(said["status"]), str(said["log"]), int(said["survivors"]))
+        self.sock.close()
+        return self._ending
 
     def _killed(self) -> dict[str, Any]:
         self.kill()
@@ -123,10 +145,21 @@ class WarmProcess:
         return self.fences
 
     def fork(self) -> Child:
-        """A new child; the one before it must have been ended. Raises WarmDied."""
+        """A new child, ready for a source; the one before it must have been ended. Raises WarmDied.
+
+        One that was forked ahead may not have got its share of the device beside a candidate: then another is made.
+        """
         if self._next is not None:
             child, self._next = self._next, None
-            return child
+            if child.started() and not child.ended():
+                return child
+            child.end()
+        child = self._forked()
+        if not child.started():
+            raise self.died(f"a worker did not start: {child.end().log[-2000:]}")
+        return child
+
+    def _forked(self) -> Child:
         self.ready()
         ours, theirs = socket.socketpair()
         try:
@@ -140,9 +173,21 @@ class WarmProcess:
         return Child(self, ours)
 
     def ahead(self) -> None:
-        """Forks the next child already, so that what it starts with is done when it is needed. Raises WarmDied."""
+        """Forks the next child already, and doesn't wait until it has started. Raises WarmDied."""
         if self._next is None:
-            self._next = self.fork()
+            self._next = self._forked()
+
+    def settle(self) -> None:
+        """Waits for what was forked ahead, if anything was, to have started."""
+        if self._next is not None:
+            self._next.started()
+
+    def discard(self) -> None:
+        """Ends what was forked ahead. Raises WarmDied."""
+        if self._next is not None:
+            child, self._next = self._next, None
+            child.kill()
+            child.end()
 
     def hear(self, key: str, deadline: float) -> dict[str, Any] | None:
         """The next control message, which must carry `key`; None when `deadline` passes. Raises WarmDied."""
@@ -202,8 +247,11 @@ class Pool:
         children: list[Child] = []
         with self.processes(most) as taken:
             try:
-                for warm in taken:
-                    children.append(warm.fork())  # noqa: PERF401  those that were forked are ended when one fails
+                with ThreadPoolExecutor(len(taken)) as each:
+                    forks = [each.submit(warm.fork) for warm in taken]
+                children += [fork.result() for fork in forks if not fork.exception()]
+                for fork in forks:
+                    fork.result()
                 yield children
             finally:
                 for child in children:
@@ -228,6 +276,18 @@ class Pool:
         with self.processes(len(self._all)) as taken:
             for warm in taken:
                 warm.ahead()
+
+    def settle(self) -> None:
+        """Waits until all that was forked ahead has started."""
+        with self.processes(len(self._all)) as taken:
+            for warm in taken:
+                warm.settle()
+
+    def discard(self) -> None:
+        """Ends what was forked ahead. Raises WarmDied when a warm process failed; it is replaced."""
+        with self.processes(len(self._all)) as taken:
+            for warm in taken:
+                warm.discard()
 
     def _replaced(self, warm: WarmProcess) -> WarmProcess:
         warm.close()

@@ -42,6 +42,7 @@ def main() -> None:
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     device: Device = Cuda() if json.loads(sys.argv[2])["device"] == "cuda" else Host()
+    device.calibrate()
     gc.collect()
     gc.freeze()
     Baseline(sock, device).serve()

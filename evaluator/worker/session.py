@@ -58,12 +58,13 @@ class Session:
         launcher.on_compile = lambda kernel: wire.send(sock, {"event": "compiling", "kernel": kernel})
 
     def serve(self) -> None:
-        """Answers the judge's questions until it hangs up."""
+        """Says that it has started, then answers the judge's questions until it hangs up."""
         sys.argv = [""]
         self.launcher.begin()
         audit.install()
         self.threads = _threads()
         answers = self.answers()
+        wire.send(self.sock, {"event": "started"})
         while True:
             try:
                 header, frames = wire.receive(self.sock)

@@ -138,12 +138,12 @@ class Stopwatch:
 
 
 class Timed:
-    """The operations `prepare`, `window` and `kept` of a worker, as the judge asks for them.
+    """The operations `calibrate`, `prepare`, `window` and `kept` of a worker, as the judge asks for them.
 
     `call(args, kwargs)` makes one call; `answer(returned, args, kwargs)` is its header and frames as for any call.
     """
 
-    OPERATIONS = ("prepare", "window", "kept")
+    OPERATIONS = ("calibrate", "prepare", "window", "kept")
 
     def __init__(
         self,
@@ -157,6 +157,9 @@ class Timed:
 
     def handle(self, header: dict[str, Any], frames: Sequence[bytearray]) -> tuple[dict[str, Any], list[memoryview]]:
         """The reply to a message with one of these operations. What the call raises comes out."""
+        if header["op"] == "calibrate":
+            self.stopwatch.device.calibrate()
+            return {}, []
         if header["op"] == "prepare":
             variants = [
                 (wire.unpack(one["args"], frames), wire.unpack(one["kwargs"], frames)) for one in header["variants"]
