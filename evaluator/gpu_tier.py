@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -92,17 +94,19 @@ class GpuTier:
         without: Collection[Layer] = (),
         baselines: Sequence[str] = (),
     ) -> None:
-        self._timing = bool(baselines)
         self._limits = limits
         self._without = frozenset(without)
         self._setting = Setting(poison=None) if Layer.POISON in self._without else Setting()
         self._lock = threading.Lock()
-        # while some are judged and one is timed, the next have CUDA started
-        self._pool = Pool(2 * CHILDREN + 1, targets, limits, device="cuda")
-        self._timekeeper = Timekeeper(secret, self._setting, limits, baselines)
+        self._pool = Pool(2 * CHILDREN, targets, limits, device="cuda")  # while some judge, the next start CUDA
+        core = secrets.choice(sorted(os.sched_getaffinity(0)))
+        self._timers = Pool(1, targets, limits, device="cuda", core=core) if baselines else None
+        self._timekeeper = Timekeeper(secret, self._setting, limits, baselines, core)
 
     def close(self) -> None:
         self._pool.close()
+        if self._timers:
+            self._timers.close()
         self._timekeeper.close()
 
     def judged(
@@ -113,10 +117,10 @@ class GpuTier:
         with self._lock, shared(self._timekeeper.uuid()):
             if stop.set:
                 return None
-            if self._timing:
+            if self._timers:
                 self._timekeeper.draw(task)
             with self._pool.children(most=CHILDREN) as children, ThreadPoolExecutor(1) as pool, stop.ending(children):
-                ahead = pool.submit(self._pool.ahead)
+                ahead = pool.submit(self._ahead)
                 fences = children[0].warm.ready()
                 hands = hands_of(drawn, len(children))
                 transcripts = converse_all(children, source, task.entries, hands, self._limits, self._setting)
@@ -138,18 +142,26 @@ class GpuTier:
 
     def timed(self, task: Task, source: str) -> Timed:
         """Every size beside the baselines, and judged. Raises WarmDied when the device failed."""
+        assert self._timers is not None
         with self._lock:
             self._pool.settle()  # nobody starts CUDA beside what is timed
-            with self._pool.children(most=1) as (child,):
+            with self._timers.children(most=1) as (child,):
                 timed = self._timekeeper.timed(task, source, child.sock)
             if timed.failure and timed.failure.loss:
                 self._probe()
             return timed
 
+    def _ahead(self) -> None:
+        self._pool.ahead()
+        if self._timers:
+            self._timers.ahead()
+
     def _probe(self) -> None:
         """A known kernel after an abnormal end, in a worker that started after it, as all do that come. Raises WarmDied
         unless it is right."""
         self._pool.discard()
+        if self._timers:
+            self._timers.discard()
         x = torch.arange(100, dtype=torch.float32)
         call = Call(0, Case("probe", (x,)))
         with self._pool.processes(most=1) as (warm,):

@@ -63,14 +63,20 @@ class Timekeeper:
     """The baseline's process, and the sizes of the task that is timed. One thread at a time. Close it."""
 
     def __init__(
-        self, secret: bytes, setting: Setting, limits: Limits, baselines: Sequence[str], device: str = "cuda"
+        self,
+        secret: bytes,
+        setting: Setting,
+        limits: Limits,
+        baselines: Sequence[str],
+        core: int | None = None,
+        device: str = "cuda",
     ) -> None:
         self._secret = secret
         self._names = tuple(baselines)
         self._setting = setting
         self._limits = limits
-        self._device = device
-        self._baseline = BaselineProcess(device)
+        self._device, self._core = device, core
+        self._baseline = BaselineProcess(device, core)
         self._drawer = ThreadPoolExecutor(1)
         self._sizes: tuple[Task, Future[Sizes]] | None = None
 
@@ -104,7 +110,7 @@ class Timekeeper:
         except Lost as lost:
             words = self._baseline.last_words()
             self._baseline.close()
-            self._baseline = BaselineProcess(self._device)
+            self._baseline = BaselineProcess(self._device, self._core)
             self._sizes = None
             raise WarmDied(f"the baseline or an empty worker failed: {lost.kind}: {lost.message}\n{words}") from lost
 

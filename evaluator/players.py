@@ -111,17 +111,17 @@ class BaselinePlayer:
 class BaselineProcess:
     """The clean sibling (`evaluator.worker.baseline`): started at once, `facts` waits for it. One thread at a time.
 
-    `device` is "cuda", or "host" to try it without a GPU. After a Lost whose kind isn't "error" it is of no more use:
-    close it and make another.
+    `device` is "cuda", or "host" to try it without a GPU; what is timed runs on `core` (None: any). After a Lost whose
+    kind isn't "error" it is of no more use: close it and make another.
     """
 
-    def __init__(self, device: str = "cuda") -> None:
+    def __init__(self, device: str = "cuda", core: int | None = None) -> None:
         self.home = tempfile.mkdtemp(prefix="kernelmend-baseline-")
         ours, theirs = socket.socketpair()
         environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
         environment |= {"TMPDIR": self.home, "TRITON_CACHE_DIR": f"{self.home}/triton"}
         environment |= {"TORCHINDUCTOR_CACHE_DIR": f"{self.home}/inductor"}
-        config = json.dumps({"device": device})
+        config = json.dumps({"device": device, "core": core})
         command = [sys.executable, "-I", "-c", START, str(ROOT), str(theirs.fileno()), config]
         self.log = Path(self.home) / "baseline.log"
         with theirs, self.log.open("wb") as log:

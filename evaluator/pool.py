@@ -104,9 +104,12 @@ class Child:
 
 
 class WarmProcess:
-    """One warm program, with one child at a time. Not thread-safe: the pool hands it to one thread at a time."""
+    """One warm program, with one child at a time. Not thread-safe: the pool hands it to one thread at a time.
 
-    def __init__(self, targets: Sequence[Target], limits: Limits, device: str = "cpu") -> None:
+    `core`: the one that its children run on (None: any).
+    """
+
+    def __init__(self, targets: Sequence[Target], limits: Limits, device: str = "cpu", core: int | None = None) -> None:
         self.home = tempfile.mkdtemp(prefix="kernelmend-")
         self._heard = b""
         ours, theirs = socket.socketpair()
@@ -114,6 +117,7 @@ class WarmProcess:
             "targets": [[t.name, t.backend, t.arch, t.warp_size, t.shared_bytes_max] for t in targets],
             "limits": asdict(limits),
             "device": device,
+            "core": core,
             "source": str(ROOT),
             "hide": [*(str(ROOT / name) for name in HIDDEN), *([HEADERS] if device == "cpu" else [])],
         }
@@ -220,12 +224,19 @@ class WarmProcess:
 class Pool:
     """As many warm processes as candidates may run at once."""
 
-    def __init__(self, size: int, targets: Sequence[Target], limits: Limits | None = None, device: str = "cpu") -> None:
+    def __init__(
+        self,
+        size: int,
+        targets: Sequence[Target],
+        limits: Limits | None = None,
+        device: str = "cpu",
+        core: int | None = None,
+    ) -> None:
         self.targets = tuple(targets)
         self.limits = limits or Limits()
-        self.device = device
+        self.device, self.core = device, core
         self._idle: queue.Queue[WarmProcess] = queue.Queue()
-        self._all = [WarmProcess(self.targets, self.limits, device) for _ in range(size)]
+        self._all = [WarmProcess(self.targets, self.limits, device, core) for _ in range(size)]
         for warm in self._all:
             self._idle.put(warm)
         self._closed = False
@@ -291,7 +302,7 @@ class Pool:
 
     def _replaced(self, warm: WarmProcess) -> WarmProcess:
         warm.close()
-        fresh = WarmProcess(self.targets, self.limits, self.device)
+        fresh = WarmProcess(self.targets, self.limits, self.device, self.core)
         self._all[self._all.index(warm)] = fresh
         return fresh
 

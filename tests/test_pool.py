@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import threading
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from evaluator.judge import Evaluator
 from evaluator.limits import Limits
 from evaluator.pool import Child, Pool, WarmDied, WarmProcess
 from evaluator.targets import targets_named
+from evaluator.worker.core import on_core
 from tasks.outcomes import Reason, Status
 from tasks.task import Case
 from tests.sources import GOOD, changed, double_task
@@ -108,6 +110,29 @@ def test_a_stop_ends_the_children(pool: Pool, early: bool) -> None:
     stop()  # of those that come after, it ends none
     with pool.children(most=2) as children:
         assert all(map(loads, children))
+
+
+def test_children_run_on_the_core_that_is_named() -> None:
+    core = max(os.sched_getaffinity(0))
+    one = Pool(1, targets_named(["sm90"]), LIMITS, core=core)
+    try:
+        with one.children(most=1) as (child,):
+            where = converse(child, "import os\nraise ValueError(os.sched_getaffinity(0))", ["double"], [], LIMITS)
+    finally:
+        one.close()
+    assert where.load is not None
+    assert where.load.header["error"]["message"] == str({core})
+
+
+def test_a_thread_that_was_kept_on_a_core_goes_where_it_may_again() -> None:
+    before = os.sched_getaffinity(0)
+    with on_core(max(before)):
+        assert os.sched_getaffinity(0) == {max(before)}
+    with on_core(None):
+        assert os.sched_getaffinity(0) == before
+    with pytest.raises(OSError), on_core(2**15 - 1):
+        pass
+    assert os.sched_getaffinity(0) == before
 
 
 class StandIn:

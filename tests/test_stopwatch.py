@@ -1,5 +1,6 @@
 """The worker's side of timing: values at changing addresses, windows, what is kept, and the baseline's process."""
 
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,7 +125,7 @@ def test_a_batch_that_is_larger_than_the_pool_takes_its_slots_again() -> None:
 
 @pytest.fixture(scope="module")
 def baseline() -> Iterator[BaselineProcess]:
-    process = BaselineProcess("host")
+    process = BaselineProcess("host", max(os.sched_getaffinity(0)))
     yield process
     process.close()
 

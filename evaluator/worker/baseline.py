@@ -21,6 +21,7 @@ import torch
 
 from evaluator import wire
 from evaluator.worker.clock import Cuda, Device, Host
+from evaluator.worker.core import on_core
 from evaluator.worker.stopwatch import Stopwatch, Timed
 from tasks import catalog
 from tasks.errors import UserError
@@ -36,24 +37,30 @@ FAILURES: tuple[type[Exception], ...] = (
 
 
 def main() -> None:
-    """`baseline FD {"device": "cuda"}`: serves until the judge hangs up."""
+    """`baseline FD {"device": "cuda", "core": 3}`: serves until the judge hangs up."""
     sock = socket.socket(fileno=int(sys.argv[1]))
     # the contract says float32: TF32 would make eager faster, and wrong
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
-    device: Device = Cuda() if json.loads(sys.argv[2])["device"] == "cuda" else Host()
-    device.calibrate()
+    config = json.loads(sys.argv[2])
+    with on_core(config["core"]):
+        device: Device = Cuda() if config["device"] == "cuda" else Host()
+        device.calibrate()
     gc.collect()
     gc.freeze()
-    Baseline(sock, device).serve()
+    Baseline(sock, device, config["core"]).serve()
 
 
 class Baseline:
-    """Players of one task at a time, and the cases that were prepared for them, the latest kept as room allows."""
+    """Players of one task at a time, and the cases that were prepared for them, the latest kept as room allows.
 
-    def __init__(self, sock: socket.socket, device: Device) -> None:
+    Windows run on one core. What a reference or a compiler starts at its first call may run anywhere.
+    """
+
+    def __init__(self, sock: socket.socket, device: Device, core: int | None) -> None:
         self.sock = sock
         self.device = device
+        self.core = core
         self.task: Task | None = None
         self.players: dict[str, Call] = {}
         self.prepared: dict[str, tuple[Stopwatch, int]] = {}
@@ -133,7 +140,8 @@ class Baseline:
 
     def window(self, header: dict[str, Any], frames: list[bytearray]) -> dict[str, Any]:
         """As `Timed` does it, with the function of one player."""
-        said, _ = self._timed(header["player"]).handle(header, frames)
+        with on_core(self.core):
+            said, _ = self._timed(header["player"]).handle(header, frames)
         return said
 
     def _timed(self, name: str) -> Timed:

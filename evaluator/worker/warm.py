@@ -23,6 +23,7 @@ from typing import Any
 
 from evaluator.limits import Limits
 from evaluator.worker import kernel, sandbox
+from evaluator.worker.core import on_core
 from evaluator.worker.sandbox import Fences
 
 
@@ -43,6 +44,7 @@ class Warm:
         self.source = Path(config["source"])
         self.fences = fences
         self.gpu = config["device"] == "cuda"
+        self.core = config["core"]
         self.launcher = gpu_ready(config["targets"]) if self.gpu else warmed_up(config["targets"])
         self.primed = _primed(Path.cwd() / "primed") if self.gpu else {}
         self.home = Path.cwd()
@@ -115,7 +117,8 @@ class Warm:
         try:
             gc.disable()  # a child lives for seconds; collecting would only copy the pages that it shares
             self._enter(log, folder, keep=sock.fileno())
-            Session(sock, self.launcher).serve()
+            with on_core(self.core):
+                Session(sock, self.launcher).serve()
             code = 0
         except BaseException:
             traceback.print_exc()  # the judge reads it in the log

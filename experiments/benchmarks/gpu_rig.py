@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +24,8 @@ class Rig:
         from evaluator.bounds import Machine
         from evaluator.players import BaselineProcess
 
-        self.device = device
-        self.first, self.second = BaselineProcess(device), BaselineProcess(device)
+        self.device, self.core = device, secrets.choice(sorted(os.sched_getaffinity(0)))
+        self.first, self.second = BaselineProcess(device, self.core), BaselineProcess(device, self.core)
         self.facts: dict[str, Any] = self.first.facts()
         self.second.facts()
         self.peaks: Any = NO_PEAKS
@@ -73,5 +75,6 @@ class Rig:
                 print(self.first.last_words()[-500:], self.second.last_words()[-500:])
                 self.first.close()
                 self.second.close()
-                self.first, self.second = BaselineProcess(self.device), BaselineProcess(self.device)
+                self.first = BaselineProcess(self.device, self.core)
+                self.second = BaselineProcess(self.device, self.core)
             return None

@@ -67,7 +67,7 @@ def verdicts_section(arguments: argparse.Namespace, report: Report) -> None:
     known = [line for line in lines if (name := find(line["task"])) and index()[name].built]
     known = sharded(known, arguments.shard)
     beside: Counter[tuple[str, str]] = Counter()
-    for timing in (True, False):
+    for timing in (False, True):
         seconds = []
         with _started(lambda on=timing: _evaluator(arguments.device, on), "the evaluator") as evaluator:  # type: ignore[misc]
             for line in report.each(known, f"verdicts with timing {timing}"):
