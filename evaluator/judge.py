@@ -34,6 +34,7 @@ from tasks.task import Task
 # more would compile the same specialisations again and again
 CHILDREN_MAX = 4
 CHARACTERS_LEAST = 200
+BESIDE_MAX = 256  # waiting for their turn on the GPU, or for their end there
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ class Evaluator:
         self.timing = timing
         on_gpu = self.device == "cuda"
         beside = baselines_named(baselines) if timing else ()
+        self._beside = ThreadPoolExecutor(BESIDE_MAX)
         self._gpu = GpuTier(self.targets, self.limits, self._secret, self.without, beside) if on_gpu else None
 
     def __enter__(self) -> Evaluator:
@@ -95,6 +97,7 @@ class Evaluator:
 
     def close(self) -> None:
         """Ends the warm processes."""
+        self._beside.shutdown()
         self._pool.close()
         if self._gpu:
             self._gpu.close()
@@ -161,27 +164,27 @@ class Evaluator:
         decides the rest. A kernel that the interpreter can't run, or not in time, is judged by the GPU alone.
         """
         stop = Stop()
-        with ThreadPoolExecutor(1) as pool:
-            future = pool.submit(gpu.judged, judged.task, judged.source, judged.drawn, judged.truths, stop)
-            refused = True
-            try:
-                interpreted = self._interpreted(judged, start)
-                refused = not (interpreted.correct or _undecided(interpreted))
-            finally:
-                if refused:
-                    stop()
-            try:
-                seen = future.result()
-                if refused or seen is None:
-                    return replace(interpreted, device="cuda", total_s=time.perf_counter() - start)
-                if seen.verdict.failure is None and _undecided(interpreted):
-                    verdict = gpu.looked(judged.task, judged.source, judged.drawn, seen, judged.seed)
-                    seen = replace(seen, verdict=verdict)
-                evaluation = self._joined(judged, interpreted, seen)
-                if evaluation.correct and self.timing:
-                    evaluation = self._with_times(judged, evaluation, seen, gpu.timed(judged.task, judged.source))
-            except WarmDied as error:
-                return _infra(judged.task.id, judged.sha, str(error), time.perf_counter() - start)
+        on_gpu = self._beside.submit(gpu.judged, judged.task, judged.source, judged.drawn, judged.truths, stop)
+        refused = True
+        try:
+            interpreted = self._interpreted(judged, start)
+            refused = not (interpreted.correct or _undecided(interpreted))
+        finally:
+            if refused:
+                stop()  # and it isn't waited for: a process that has started CUDA takes a while to end
+        if refused:
+            return replace(interpreted, device="cuda")
+        try:
+            seen = on_gpu.result()
+            assert seen is not None
+            if seen.verdict.failure is None and _undecided(interpreted):
+                verdict = gpu.looked(judged.task, judged.source, judged.drawn, seen, judged.seed)
+                seen = replace(seen, verdict=verdict)
+            evaluation = self._joined(judged, interpreted, seen)
+            if evaluation.correct and self.timing:
+                evaluation = self._with_times(judged, evaluation, seen, gpu.timed(judged.task, judged.source))
+        except WarmDied as error:
+            return _infra(judged.task.id, judged.sha, str(error), time.perf_counter() - start)
         return replace(evaluation, total_s=time.perf_counter() - start)
 
     def _with_times(self, judged: Judged, evaluation: Evaluation, seen: OnGpu, timed: Timed) -> Evaluation:

@@ -31,8 +31,7 @@ def test_every_call_gets_its_variants_values_at_the_next_address() -> None:
     seen, dealt = [], set()
     for _ in range(8):
         pool.refresh(pick)
-        for _ in range(3):
-            hand, variant = pool.next()
+        for hand, variant in pool.deal(3):
             assert hand.args[0].tolist() == [float(variant)] * 8
             assert hand.args[1][1] == "text" and hand.kwargs == {"scale": 3}
             seen.append(hand.args[0].data_ptr())

@@ -18,7 +18,8 @@ from evaluator import wire
 from evaluator.worker.clock import PERF_COUNTER, Cuda, Device, Measured
 
 # as they are before a candidate is loaded, which may put others in their place
-CLONE, COPY = torch.Tensor.clone, torch.Tensor.copy_
+CLONE, COPY_EACH = torch.Tensor.clone, torch._foreach_copy_
+VIEW, NUMEL, WORD = torch.Tensor.view, torch.Tensor.numel, torch.int64
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class Pool:
 
     `refresh` deals the variants out anew, so that what was kept for an address is wrong for its next values. All are
     copied each time, so that the wait is as long for one player as for another. A call that `mutates` its arguments
-    gets its values again each time. Raises ValueError for variants that differ in form.
+    gets its values again each time, with one operation for all calls of a stretch: the host's time for many would
+    differ from player to player. Raises ValueError for variants that differ in form.
     """
 
     def __init__(self, device: Device, variants: Sequence[tuple[Any, Any]], slots: int, mutates: bool) -> None:
@@ -69,20 +71,21 @@ class Pool:
 
     def refresh(self, pick: random.Random) -> None:
         """Gives every slot the values of a variant that `pick` chooses."""
-        for at in range(len(self.slots)):
-            self.holds[at] = pick.randrange(len(self.variants))
-            self._fill(at)
+        self.holds = [pick.randrange(len(self.variants)) for _ in self.slots]
+        self._fill(range(len(self.slots)))
 
-    def next(self) -> tuple[Arguments, int]:
-        """The next slot, and which variant it holds."""
-        self.at = (self.at + 1) % len(self.slots)
+    def deal(self, calls: int) -> list[tuple[Arguments, int]]:
+        """The slots of the next calls, in turn, and which variant each holds."""
+        dealt = [(self.at + 1 + call) % len(self.slots) for call in range(calls)]
+        self.at = dealt[-1]
         if self.mutates:
-            self._fill(self.at)
-        return self.slots[self.at], self.holds[self.at]
+            self._fill(sorted(set(dealt)))
+        return [(self.slots[at], self.holds[at]) for at in dealt]
 
-    def _fill(self, at: int) -> None:
-        for storage, fresh in zip(self.slots[at].storages, self.variants[self.holds[at]].storages, strict=True):
-            COPY(storage, fresh)
+    def _fill(self, slots: Sequence[int]) -> None:
+        storages = [_words(storage) for at in slots for storage in self.slots[at].storages]
+        if storages:
+            COPY_EACH(storages, [_words(fresh) for at in slots for fresh in self.variants[self.holds[at]].storages])
 
 
 class Stopwatch:
@@ -119,7 +122,7 @@ class Stopwatch:
         begun = PERF_COUNTER()
         self.pool.refresh(random.Random(seed))
         for number in range(calls):
-            dealt = [self.pool.next() for _ in range(batch)]
+            dealt = self.pool.deal(batch)
             hands = [hand for hand, _ in dealt]
             self.device.flush(cover)
             measured = self.device.measure(lambda hands=hands: _run(call, hands))  # type: ignore[misc]
@@ -214,6 +217,11 @@ def snapshot(value: Any) -> Any:
     if type(value) is dict:
         return {key: snapshot(item) for key, item in value.items()}
     return value
+
+
+def _words(storage: torch.Tensor) -> torch.Tensor:
+    """The same bytes, as few elements as they can be."""
+    return VIEW(storage, WORD) if NUMEL(storage) % 8 == 0 else storage
 
 
 def _run(call: Callable[[Any, Any], Any], hands: Sequence[Arguments]) -> Any:

@@ -35,7 +35,9 @@ def compared(run: Callable[[], Any]) -> tuple[float, float, float, str]:
     from evaluator.worker.clock import Cuda
     from evaluator.worker.stopwatch import Stopwatch
 
-    stopwatch = Stopwatch(Cuda())
+    device = Cuda()
+    device.calibrate()
+    stopwatch = Stopwatch(device)
     stopwatch.prepare([((), {})], slots=1)
     stopwatch.window(lambda args, kwargs: run(), 5)
     ours = statistics.median(stopwatch.window(lambda args, kwargs: run(), CALLS, cover=4).ms)
