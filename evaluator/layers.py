@@ -19,7 +19,8 @@ class Layer(StrEnum):
     AGAIN = "again"
     """A call with the same tensors and other values must give other results, and leave the first ones alone."""
     REPEAT = "repeat"
-    """The same call in a fresh process, over memory with another poison, must return the same bits."""
+    """The same call in a fresh process, over memory with another poison, must return the same bits; and a call with
+    values that a process has seen must do the work that it did for them."""
     POISON = "poison"
     """Memory that is allocated and not written holds poison."""
     BOUNDS = "bounds"

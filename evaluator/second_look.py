@@ -1,4 +1,5 @@
-"""A second look at a candidate that passed: once more in a fresh process over other memory, then with idle kernels."""
+"""A second look at a candidate that passed: once more in a fresh process over other memory, again with values that it
+has seen there, then with idle kernels."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ OTHER_POISON = 0x7F  # 3e38 as a float32, where the first is NaN; 127 as a byte,
 PICKS_MAX = 3
 KERNELS_MAX = 4
 ONE_IDLE_S = 1.0
+SEEN_AGAIN = (20, 21, 22)
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,17 @@ class Look:
         if not picks:
             return Looked(None)
         kernels = self._kernels(picks[0])
-        hand = [Call(0, self.drawn[picks[0]].case)]
+        hand = [Call(0, self.drawn[picks[0]].case), *self._seen_again(picks[0])]
         hand += [Call(1 + i, self.drawn[pick].case, knock_out=()) for i, pick in enumerate(picks)]
         case = self.drawn[picks[0]].case
         # without one of its kernels another may wait for ever
         hand += [Call(10 + i, case, knock_out=(name,), most_s=ONE_IDLE_S) for i, name in enumerate(kernels)]
         transcript = self._once_more(hand)
-        failure = self._reproduced(picks[0], transcript) or self._knocked_out(picks, transcript)
+        failure = (
+            self._reproduced(picks[0], transcript)
+            or self._remembered(picks[0], transcript)
+            or self._knocked_out(picks, transcript)
+        )
         idle = [name for i, name in enumerate(kernels) if self._same(picks[0], transcript.calls.get(10 + i))]
         return Looked(failure, tuple(f"kernel {name} made no difference in a call" for name in idle))
 
@@ -87,6 +93,26 @@ class Look:
         )
         return self._failure(Status.WRONG, Reason.NOT_REPRODUCIBLE, pick, message, Layer.REPEAT)
 
+    def _seen_again(self, pick: int) -> list[Call]:
+        """The first call's values once more, and others twice: what sets itself up at first has done so by then."""
+        other = next((entry for entry in self.drawn if entry.again_of is not None), None)
+        twice = [Call(index, other.case) for index in SEEN_AGAIN[1:]] if other else []
+        return [Call(SEEN_AGAIN[0], self.drawn[pick].case), *twice]
+
+    def _remembered(self, pick: int, transcript: Transcript) -> Failure | None:
+        """Kernels that do other work for values that they have seen keep results, and would be timed with values that
+        they know."""
+        if self.task.stochastic or Layer.REPEAT in self.without:
+            return None
+        first, again, other, twice = (transcript.calls.get(index) for index in (0, *SEEN_AGAIN))
+        if not (_other_work(first, again) or _other_work(other, twice)):
+            return None
+        message = (
+            "called with values that it had been called with before, it launched the same kernels, and they moved "
+            "other numbers of bytes: results, or what was learnt of the values, are kept from call to call"
+        )
+        return self._failure(Status.REJECTED, Reason.REMEMBERS, pick, message, Layer.REPEAT)
+
     def _knocked_out(self, picks: Sequence[int], transcript: Transcript) -> Failure | None:
         if Layer.KNOCKOUT in self.without:
             return None
@@ -111,3 +137,11 @@ class Look:
 
     def _failure(self, status: Status, reason: Reason, pick: int, message: str, layer: Layer) -> Failure:
         return Failure(status, Stage.CONTRACT, reason, self.drawn[pick], breach=Breach(reason, message, layer))
+
+
+def _other_work(one: Answer | None, other: Answer | None) -> bool:
+    """Whether the same kernels ran in both calls, and moved other numbers of bytes."""
+    if one is None or other is None or "error" in one.header or "error" in other.header:
+        return False
+    kernels, moved = ([answer.header.get(name) for answer in (one, other)] for name in ("kernels", "bytes_moved"))
+    return kernels[0] == kernels[1] and moved[0] != moved[1]

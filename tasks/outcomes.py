@@ -60,6 +60,7 @@ class Reason(StrEnum):
     OVERWRITTEN = "overwritten"
     SURVIVORS = "survivors"
     NOT_REPRODUCIBLE = "not_reproducible"
+    REMEMBERS = "remembers"
     PROTOCOL = "protocol"
     # compare
     MISMATCH = "mismatch"

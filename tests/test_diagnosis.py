@@ -137,6 +137,7 @@ WRITTEN: dict[Reason, tuple[Failure, tuple[str, ...]]] = {
     Reason.PROTOCOL: (lost(Reason.PROTOCOL, Status.REJECTED, "protocol", "9"), ("worker's answer was malformed: 9",)),
     Reason.SURVIVORS: (breached(Reason.SURVIVORS), (PUBLIC, "the values of this case are right")),
     Reason.NOT_REPRODUCIBLE: (breached(Reason.NOT_REPRODUCIBLE), (PUBLIC, "the values of this case are right")),
+    Reason.REMEMBERS: (breached(Reason.REMEMBERS), (PUBLIC, "remembers (stage: contract)")),
     Reason.OVERWRITTEN: (breached(Reason.OVERWRITTEN), (PUBLIC, "overwritten (stage: contract)")),
     **{
         reason: (
