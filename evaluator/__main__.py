@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,10 @@ def check(args: argparse.Namespace) -> int:
 
     secret = args.seed.encode() if args.seed else None
     how = {"workers": 1, "secret": secret, "baselines": args.baselines.split(",")}
-    with Evaluator(args.device, args.targets.split(","), **how) as evaluator:
+    with (
+        _waiting(f"judging {args.file} for {name}"),
+        Evaluator(args.device, args.targets.split(","), **how) as evaluator,
+    ):
         evaluation = evaluator.evaluate(task, source)
     print(json.dumps(evaluation.to_json(), indent=2) if args.json else _text(evaluation))
     return 0 if evaluation.correct else 1
@@ -61,6 +65,14 @@ def doctor(args: argparse.Namespace) -> int:
     except WarmDied as error:
         print(f"no worker can be started: {error}")
         return 1
+
+
+def _waiting(what: str) -> AbstractContextManager[object]:
+    """A line on the terminal, if there is one, for as long as it takes."""
+    from rich.console import Console
+    from rich.text import Text
+
+    return Console(stderr=True).status(Text(f"{what}; starting takes a few seconds"), spinner="line")
 
 
 def _text(evaluation: Evaluation) -> str:
