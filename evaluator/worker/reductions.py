@@ -1,4 +1,5 @@
-"""Reductions and scans with a function of the kernel's own, by halves.
+"""Reductions and scans with a function of the kernel's own, by halves; and those of Triton's own where NaN is among the
+values, since `tl.argmax` and its kin compare, and NaN is neither larger nor smaller.
 
 Triton's interpreter calls the function for one element after another, in Python. A GPU combines in an order of its own,
 so the function may as well be called on halves of a block at once.
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter
+
+STANDARD, APPLY = tl.standard, interpreter.ReduceOps.apply_impl
 
 
 def _reduced(self: Any, input: Any) -> list[Any]:
@@ -50,7 +53,17 @@ def _combined(self: Any, left: list[np.ndarray], right: list[np.ndarray], types_
     return [np.broadcast_to(d, p.shape).astype(p.dtype) for d, p in zip(data, left, strict=True)]
 
 
+def _applied(self: Any, input: Any) -> Any:
+    """As the interpreter does it, but with the function itself where NumPy would take a NaN for the largest."""
+    with_index = self.combine_fn in (STANDARD._argmin_combine_tie_break_left, STANDARD._argmax_combine_tie_break_left)
+    values = input[0].handle.data
+    if with_index and np.issubdtype(values.dtype, np.floating) and np.isnan(values).any():
+        return tuple(self.generic_reduce(input))
+    return APPLY(self, input)
+
+
 def install() -> None:
     """Replaces the interpreter's element-by-element reductions and scans in this process."""
+    interpreter.ReduceOps.apply_impl = _applied
     interpreter.ReduceOps.generic_reduce = _reduced
     interpreter.ScanOps.generic_scan = _scanned

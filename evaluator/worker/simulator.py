@@ -157,8 +157,16 @@ def _tf32(data: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(data), rounded, bits).astype(np.uint32).view(np.float32)
 
 
+# a GPU's `max` and `min` give the other operand for NaN, unless a kernel asks for NaN to win
+DROP_NAN = {"create_maxnumf": np.fmax, "create_minnumf": np.fmin}
+
+
 def _widened(name: str, compares: bool) -> Callable[..., TensorHandle]:
     base = getattr(InterpreterBuilder, name)
+    if name in DROP_NAN:
+
+        def base(self: Builder, one: TensorHandle, other: TensorHandle) -> TensorHandle:
+            return self.binary_op(one, other, DROP_NAN[name])
 
     def operation(self: Builder, *args: Any) -> TensorHandle:
         narrow = any(isinstance(arg, TensorHandle) and arg.dtype.scalar in NARROW for arg in args)
