@@ -13,6 +13,7 @@ from evaluator.layers import Layer
 from evaluator.limits import Limits
 from evaluator.observe import Breach, same_values, sighting
 from evaluator.pool import WarmProcess
+from evaluator.remembering import calls_of, remembered
 from evaluator.verdict import Failure
 from tasks.outcomes import Reason, Stage, Status
 from tasks.task import Task
@@ -21,7 +22,6 @@ OTHER_POISON = 0x7F  # 3e38 as a float32, where the first is NaN; 127 as a byte,
 PICKS_MAX = 3
 KERNELS_MAX = 4
 ONE_IDLE_S = 1.0
-SEEN_AGAIN = (20, 21, 22)
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,13 @@ class Look:
         if not picks:
             return Looked(None)
         kernels = self._kernels(picks[0])
-        hand = [Call(0, self.drawn[picks[0]].case), *self._seen_again(picks[0])]
+        hand = [Call(0, self.drawn[picks[0]].case)]
         hand += [Call(1 + i, self.drawn[pick].case, knock_out=()) for i, pick in enumerate(picks)]
         case = self.drawn[picks[0]].case
         # without one of its kernels another may wait for ever
         hand += [Call(10 + i, case, knock_out=(name,), most_s=ONE_IDLE_S) for i, name in enumerate(kernels)]
         transcript = self._once_more(hand)
-        failure = (
-            self._reproduced(picks[0], transcript)
-            or self._remembered(picks[0], transcript)
-            or self._knocked_out(picks, transcript)
-        )
+        failure = self._reproduced(picks[0], transcript) or self._knocked_out(picks, transcript) or self._remembered()
         idle = [name for i, name in enumerate(kernels) if self._same(picks[0], transcript.calls.get(10 + i))]
         return Looked(failure, tuple(f"kernel {name} made no difference in a call" for name in idle))
 
@@ -72,7 +68,7 @@ class Look:
         for interprets_only in [False] if failed else [True, False]:
             setting = Setting(None if Layer.POISON in self.without else OTHER_POISON, interprets_only, grad=False)
             transcript = converse(self.warm.fork(), self.source, self.task.entries, hand, self.limits, setting)
-            first = transcript.calls.get(0)
+            first = transcript.calls.get(hand[0].index)
             if first is not None and "error" not in first.header:
                 break
         return transcript
@@ -93,25 +89,13 @@ class Look:
         )
         return self._failure(Status.WRONG, Reason.NOT_REPRODUCIBLE, pick, message, Layer.REPEAT)
 
-    def _seen_again(self, pick: int) -> list[Call]:
-        """The first call's values once more, and others twice: what sets itself up at first has done so by then."""
-        other = next((entry for entry in self.drawn if entry.again_of is not None), None)
-        twice = [Call(index, other.case) for index in SEEN_AGAIN[1:]] if other else []
-        return [Call(SEEN_AGAIN[0], self.drawn[pick].case), *twice]
-
-    def _remembered(self, pick: int, transcript: Transcript) -> Failure | None:
-        """Kernels that do other work for values that they have seen keep results, and would be timed with values that
-        they know."""
-        if self.task.stochastic or Layer.REPEAT in self.without:
+    def _remembered(self) -> Failure | None:
+        """Stochastic tasks may draw until something fits: their kernels' work may differ from call to call."""
+        hand = calls_of(self.drawn)
+        if self.task.stochastic or Layer.REPEAT in self.without or not hand:
             return None
-        first, again, other, twice = (transcript.calls.get(index) for index in (0, *SEEN_AGAIN))
-        if not (_other_work(first, again) or _other_work(other, twice)):
-            return None
-        message = (
-            "called with values that it had been called with before, it launched the same kernels, and they moved "
-            "other numbers of bytes: results, or what was learnt of the values, are kept from call to call"
-        )
-        return self._failure(Status.REJECTED, Reason.REMEMBERS, pick, message, Layer.REPEAT)
+        message = remembered(self._once_more(hand).calls)
+        return self._failure(Status.REJECTED, Reason.REMEMBERS, 0, message, Layer.REPEAT) if message else None
 
     def _knocked_out(self, picks: Sequence[int], transcript: Transcript) -> Failure | None:
         if Layer.KNOCKOUT in self.without:
@@ -137,11 +121,3 @@ class Look:
 
     def _failure(self, status: Status, reason: Reason, pick: int, message: str, layer: Layer) -> Failure:
         return Failure(status, Stage.CONTRACT, reason, self.drawn[pick], breach=Breach(reason, message, layer))
-
-
-def _other_work(one: Answer | None, other: Answer | None) -> bool:
-    """Whether the same kernels ran in both calls, and moved other numbers of bytes."""
-    if one is None or other is None or "error" in one.header or "error" in other.header:
-        return False
-    kernels, moved = ([answer.header.get(name) for answer in (one, other)] for name in ("kernels", "bytes_moved"))
-    return kernels[0] == kernels[1] and moved[0] != moved[1]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -213,13 +213,27 @@ def _scope(function: Callable[..., Any]) -> dict[str, Any]:
         cells = zip(function.__code__.co_freevars, function.__closure__, strict=True)
         names |= {name: cell.cell_contents for name, cell in cells}
     names = {name: usable(value) for name, value in names.items()}
-    return {"range": _range, **names, **_CALLED}
+    return {"range": _range, "min": _least, "max": _largest, **names, **_CALLED}
 
 
 def _range(*bounds: Any, **_: Any) -> Iterator[Any]:
     """Python's `range` in a kernel, and `tl.range`: to the compiler a loop's variable is a tensor."""
     for i in range(*(int(_plain(bound)) for bound in bounds if bound is not None)):
         yield interpreter.interpreter_semantic.to_tensor(i)
+
+
+def _least(*values: Any, **options: Any) -> Any:
+    """Python's `min` in a kernel: element by element where one is a tensor, as the compiler has it."""
+    return tl.core.builtin_min(*values, **options) if _any_tensor(values) else min(*map(_plain, values))
+
+
+def _largest(*values: Any, **options: Any) -> Any:
+    """Python's `max` in a kernel."""
+    return tl.core.builtin_max(*values, **options) if _any_tensor(values) else max(*map(_plain, values))
+
+
+def _any_tensor(values: Sequence[Any]) -> bool:
+    return any(isinstance(value, tl.tensor) for value in values)
 
 
 def _index(value: Any) -> int:

@@ -42,7 +42,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if "verdicts" in sections and not arguments.kernels:
             raise UserError("verdicts needs --kernels FILE")
+        if arguments.kernels and not arguments.kernels.is_file():
+            raise UserError(f"no such file: {arguments.kernels}")
         if arguments.section == "table":
+            if not arguments.out.is_dir():
+                raise UserError(f"no such folder: {arguments.out}")
             print(table(arguments.out))
             return 0
         for section in sections:
