@@ -36,6 +36,7 @@ LENGTHS = {"below 20 us": (256, 1024), "20 to 50 us": (8192, 1024), "above 50 us
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the sections. Returns exit code 0, or 2 for a user's mistake."""
     arguments = _parser().parse_args(argv)
+    from evaluator.settings import usable_device
     from tasks.errors import UserError
 
     sections = tuple(SECTIONS) if arguments.section == "all" else (arguments.section,)
@@ -49,6 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 raise UserError(f"no such folder: {arguments.out}")
             print(table(arguments.out))
             return 0
+        usable_device("cuda" if arguments.device == "cuda" else "cpu")
         for section in sections:
             SECTIONS[section](arguments, Report(arguments.out, section, arguments.cap_s, arguments.shard))
     except UserError as error:
