@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from evaluator.cases import Drawn
 from evaluator.conversation import Answer, Call
 
-FIRST, ONE, OTHER, LAST = 0, (1, 2, 3, 4), (5, 6, 7, 8), 9  # as many each time, for kernels that take turns
+FIRST, ONE, OTHER, LAST = 0, (1, 2, 3, 4), (5, 6, 7, 8), 9
+TWO_LATER = 2  # kernels or buffers that take turns have theirs again
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,9 @@ def remembered(calls: Mapping[int, Answer]) -> str:
     if len(found) <= LAST:
         return ""
     one, other = [found[index] for index in ONE], [found[index] for index in OTHER]
-    new = one[0]
-    for again, also in zip(one[1:], other[1:], strict=True):
-        if new == other[0] and again == also and again != new and again.kernels == new.kernels:
-            return _told(new, again, "values that it had been called with just before")
+    new, again = one[0], one[TWO_LATER]
+    if (new, again) == (other[0], other[TWO_LATER]) and again != new and again.kernels == new.kernels:
+        return _told(new, again, "values that it had been called with just before")
     first, last = found[FIRST], found[LAST]
     if len({*one, *other}) == 1 and last not in (new, first) and last.kernels == new.kernels:
         return _told(new, last, "the values of its first call")

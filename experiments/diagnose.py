@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -135,8 +136,14 @@ def diagnose(
         out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     if not rows:
         print("no such mistake fits these tasks")
+    elif markdown:
+        given = [*(["--kinds", *kinds] if kinds else []), *(["--tasks", *tasks] if tasks else [])]
+        given += ["--right", str(right)] if right else []
+        diagnose_table.page(
+            rows, controls, shlex.join(["python", "-m", "experiments", "diagnose", *given, "--markdown"])
+        )
     else:
-        (diagnose_table.page if markdown else diagnose_table.text)(rows, controls)
+        diagnose_table.text(rows, controls)
     as_declared = all(row.detected is (row.apart is None) for row in rows)
     return 0 if as_declared and all(control.clean for control in controls) else 1
 

@@ -119,11 +119,11 @@ def text(rows: Sequence[Diagnosed], controls: Sequence[Control]) -> None:
             print(f"kept apart: {row.fault} in {row.task}, {row.apart}")
 
 
-def page(rows: Sequence[Diagnosed], controls: Sequence[Control]) -> None:
-    """Prints it as a page: what was measured, with what, the table, and the lists."""
+def page(rows: Sequence[Diagnosed], controls: Sequence[Control], command: str) -> None:
+    """Prints it as a page: what was measured, by which command, with what, the table, and the lists."""
     on = f"Python {platform.python_version()}, torch {version('torch')}, triton {version('triton')}"
     print("# Diagnosis: is a mistake found, and is it named?\n")
-    print("`python -m experiments diagnose --right tests/exploits/honest --markdown > experiments/DIAGNOSIS.md`\n")
+    print(f"`{command}`\n")
     print(f"{date.today().isoformat()}, {on}.\n\n{EXPLAINED}")
     print(f"| {' | '.join(COLUMNS)} | labels (* right) |\n|---|{'---:|' * (len(COLUMNS) - 1)}---|")
     for line in lines(rows):

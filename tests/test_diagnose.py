@@ -108,6 +108,7 @@ def test_the_page_holds_the_table_and_the_lists(capsys: pytest.CaptureFixture[st
     said = capsys.readouterr().out
     assert "| zero_padding | 1 | 1 | 1 | 1 | 100% | 9 | padded_lanes* 1 |" in said
     assert "## Kept apart, and correct\n\nNone." in said and "torch 2" in said
+    assert "`python -m experiments diagnose --kinds zero_padding --tasks Math/softmax --markdown`" in said
 
 
 @pytest.mark.parametrize("verdict", [CORRECT, wrong("rounding")], ids=["right", "refused"])
