@@ -10,20 +10,22 @@ CALLS = 30
 
 
 def kernels() -> list[tuple[str, Callable[[], Any]]]:
-    """Five calls of at least 200 microseconds on a large GPU. Takes the current CUDA device."""
+    """Calls of at least 200 microseconds on a large GPU: five that leave the processors' clock alone, and one that draws
+    so much power that it falls. Takes the current CUDA device."""
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = False
-    long = torch.randn(2**27, device="cuda")
+    long, longer = torch.randn(2**27, device="cuda"), torch.randn(2**28, device="cuda")
     table = torch.randn(32768, 4096, device="cuda")
     half = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
     square = torch.randn(4096, 4096, device="cuda")
     return [
         ("exp of 2^27 floats", lambda: torch.exp(long)),
-        ("sum of 2^27 floats", lambda: torch.sum(long)),
+        ("sum of 2^28 floats", lambda: torch.sum(longer)),
+        ("two of 2^27 floats added", lambda: longer[: 2**27] + long),
         ("softmax 32768 x 4096", lambda: torch.softmax(table, -1)),
-        ("bfloat16 product 8192", lambda: half @ half),
         ("float32 product 4096", lambda: square @ square),
+        ("bfloat16 product 8192", lambda: half @ half),
     ]
 
 
