@@ -10,8 +10,8 @@ CALLS = 30
 
 
 def kernels() -> list[tuple[str, Callable[[], Any]]]:
-    """Calls of at least 200 microseconds on a large GPU: five that leave the processors' clock alone, and one that draws
-    so much power that it falls. Takes the current CUDA device."""
+    """Calls of at least 200 microseconds on a large GPU: five that leave the processors' clock alone, and one that
+    draws so much power that it falls. Takes the current CUDA device."""
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = False
