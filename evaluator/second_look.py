@@ -1,5 +1,5 @@
-"""A second look at a candidate that passed: once more in a fresh process over other memory, there with idle kernels, and
-in another one again and again with the same values."""
+"""A second look at a candidate that passed: once more in a fresh process over other memory, there with idle kernels,
+and in another one again and again with the same values."""
 
 from __future__ import annotations
 
