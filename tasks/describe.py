@@ -80,10 +80,10 @@ def launch_rules(task: Task) -> list[str]:
     chance = " and random" if task.stochastic else ""
     return [
         "Every call launches at least one kernel that this file defines with @triton.jit, and such a kernel writes the "
-        "output. No result is kept for a later call.",
+        "output. Keep no results between calls.",
         "torch only allocates, takes views, reads shapes and strides, and copies, casts or makes inputs contiguous"
         f"{also}.",
-        "Put outputs on the input's device and look at no device name. Import torch, triton and the standard library's "
+        "Outputs go on the input's device; look at no device name. Import torch, triton and the standard library's "
         f"math{chance} only.",
     ]
 
