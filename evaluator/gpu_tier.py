@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +20,7 @@ from evaluator.pool import Child, Pool
 from evaluator.second_look import Look
 from evaluator.targets import Target
 from evaluator.verdict import Verdict, judge
+from evaluator.worker.core import any_core
 from tasks.judges import Truth
 from tasks.task import Case, Task
 
@@ -99,14 +98,14 @@ class GpuTier:
         self._setting = Setting(poison=None) if Layer.POISON in self._without else Setting()
         self._lock = threading.Lock()
         self._pool = Pool(2 * CHILDREN, targets, limits, device="cuda")  # while some judge, the next start CUDA
-        core = secrets.choice(sorted(os.sched_getaffinity(0)))
+        core = any_core()
         self._timers = Pool(1, targets, limits, device="cuda", core=core) if baselines else None
+        self._pools = [pool for pool in (self._pool, self._timers) if pool]
         self._timekeeper = Timekeeper(secret, self._setting, limits, baselines, core)
 
     def close(self) -> None:
-        self._pool.close()
-        if self._timers:
-            self._timers.close()
+        for pool in self._pools:
+            pool.close()
         self._timekeeper.close()
 
     def judged(
@@ -152,16 +151,14 @@ class GpuTier:
             return timed
 
     def _ahead(self) -> None:
-        self._pool.ahead()
-        if self._timers:
-            self._timers.ahead()
+        for pool in self._pools:
+            pool.ahead()
 
     def _probe(self) -> None:
         """A known kernel after an abnormal end, in a worker that started after it, as all do that come. Raises WarmDied
         unless it is right."""
-        self._pool.discard()
-        if self._timers:
-            self._timers.discard()
+        for pool in self._pools:
+            pool.discard()
         x = torch.arange(100, dtype=torch.float32)
         call = Call(0, Case("probe", (x,)))
         with self._pool.processes(most=1) as (warm,):

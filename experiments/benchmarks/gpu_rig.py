@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +21,9 @@ class Rig:
         from evaluator import gpu
         from evaluator.bounds import Machine
         from evaluator.players import BaselineProcess
+        from evaluator.worker.core import any_core
 
-        self.device, self.core = device, secrets.choice(sorted(os.sched_getaffinity(0)))
+        self.device, self.core = device, any_core()
         self.first, self.second = BaselineProcess(device, self.core), BaselineProcess(device, self.core)
         self.facts: dict[str, Any] = self.first.facts()
         self.second.facts()
